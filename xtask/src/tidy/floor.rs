@@ -1,0 +1,158 @@
+//! Crates depend on lower floors only: the table below is the house as `ARCHITECTURE.md` draws it.
+//!
+//! Guarantees: siblings do not depend on each other, engines not on stores, nothing on `testkit`
+//! but tests; a crate without a floor fails.
+//! Does not: look inside a crate; `core`'s two floors are held apart by `domain-purity`.
+
+use anyhow::{Context, Result};
+use toml::Table;
+
+use super::finding::Finding;
+use super::source::{File, Tree};
+
+const RULE: &str = "floor";
+
+/// Stores stand here, engines above; engines know ports, never stores.
+const STORES: u8 = 2;
+const ENGINES: u8 = 3;
+
+/// Programs around the product, above all floors.
+const ATTIC: u8 = 6;
+
+/// Each crate's floor. `testkit` sees core only, and is seen by tests only.
+const FLOORS: &[(&str, u8)] = &[
+    ("counterfoil-core", 1),
+    ("counterfoil-testkit", 2),
+    ("counterfoil-sqlite", STORES),
+    ("counterfoil-postgres", STORES),
+    ("counterfoil-relay", ENGINES),
+    ("counterfoil-workflow", ENGINES),
+    ("counterfoil-inbox", ENGINES),
+    ("counterfoil", 4),
+    ("counterfoil-console", 4),
+    ("counterfoil-cli", 5),
+    ("xtask", ATTIC),
+];
+
+/// Finds dependencies that do not point down.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let manifests = tree.all().filter(|file| {
+        file.path.starts_with("crates/") && file.path.ends_with("/Cargo.toml")
+            || file.path == "xtask/Cargo.toml"
+    });
+    manifests
+        .flat_map(|file| {
+            check_manifest(file).unwrap_or_else(|why| {
+                vec![Finding::broken(RULE, (&file.path, 1), format!("cannot be read: {why:#}"))]
+            })
+        })
+        .collect()
+}
+
+fn check_manifest(file: &File) -> Result<Vec<Finding>> {
+    let manifest: Table = file.text.parse()?;
+    let package = manifest.get("package").and_then(|package| package.get("name"));
+    let name = package.and_then(|name| name.as_str()).context("the package has no name")?;
+    let broken = |line, says| Finding::broken(RULE, (&file.path, line), says);
+    let Some(own) = floor_of(name) else {
+        let says = format!("`{name}` has no floor; give it one in xtask/src/tidy/floor.rs");
+        return Ok(vec![broken(1, says)]);
+    };
+    let mut findings = Vec::new();
+    for (dependency, only_in_tests) in dependencies(&manifest) {
+        let Some(floor) = floor_of(&dependency) else { continue };
+        if let Some(why) = refusal((name, own), (&dependency, floor), only_in_tests) {
+            let line = line_of(&file.text, &dependency);
+            findings.push(broken(line, format!("`{name}` depends on `{dependency}`: {why}")));
+        }
+    }
+    Ok(findings)
+}
+
+fn floor_of(name: &str) -> Option<u8> {
+    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+}
+
+fn refusal(of: (&str, u8), on: (&str, u8), only_in_tests: bool) -> Option<&'static str> {
+    let testkit = "counterfoil-testkit";
+    if of.0 == "xtask" {
+        return Some("xtask must build without the product; start the program instead");
+    }
+    if on.0 == testkit {
+        let allowed = only_in_tests && of.0 != "counterfoil-core";
+        return (!allowed).then_some("it is for tests above core; make it a dev-dependency");
+    }
+    if of.0 == testkit && on.0 != "counterfoil-core" {
+        return Some("testkit sees core only; use a port");
+    }
+    if on.1 >= of.1 {
+        return Some("dependencies point down only; move the type to a lower floor");
+    }
+    let engine_on_store = of.1 == ENGINES && on.1 == STORES && !only_in_tests;
+    engine_on_store.then_some("engines know ports, not stores; use core::port")
+}
+
+/// Names of the packages that a manifest needs, and whether only its tests do.
+fn dependencies(manifest: &Table) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    let mut places = vec![manifest];
+    let targets = manifest.get("target").and_then(|target| target.as_table());
+    places
+        .extend(targets.into_iter().flat_map(|all| all.values()).filter_map(|one| one.as_table()));
+    for place in places {
+        for kind in ["dependencies", "build-dependencies", "dev-dependencies"] {
+            let of_kind = place.get(kind).and_then(|found| found.as_table());
+            for (key, value) in of_kind.into_iter().flatten() {
+                let renamed = value.get("package").and_then(|package| package.as_str());
+                found.push((renamed.unwrap_or(key).to_owned(), kind == "dev-dependencies"));
+            }
+        }
+    }
+    found
+}
+
+fn line_of(text: &str, dependency: &str) -> usize {
+    text.lines().position(|line| line.trim_start().starts_with(dependency)).map_or(1, |n| n + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, section: &str, dependency: &str) -> usize {
+        let text = format!("[package]\nname = \"{name}\"\n[{section}]\n{dependency} = \"1\"\n");
+        check(&Tree::sample(&[("crates/x/Cargo.toml", &text)])).len()
+    }
+
+    #[test]
+    fn what_points_up_or_aside_fails() {
+        let deps = "dependencies";
+        assert_eq!(found("counterfoil-core", deps, "counterfoil-sqlite"), 1);
+        assert_eq!(found("counterfoil-sqlite", deps, "counterfoil-postgres"), 1);
+        assert_eq!(found("counterfoil-relay", deps, "counterfoil-inbox"), 1);
+        assert_eq!(found("counterfoil-relay", deps, "counterfoil-sqlite"), 1);
+        assert_eq!(found("counterfoil-inbox", "target.'cfg(unix)'.dependencies", "counterfoil"), 1);
+        assert_eq!(found("counterfoil-cli", deps, "counterfoil-testkit"), 1);
+        assert_eq!(found("counterfoil-testkit", deps, "counterfoil-sqlite"), 1);
+        assert_eq!(found("counterfoil-core", "dev-dependencies", "counterfoil-testkit"), 1);
+        assert_eq!(found("xtask", deps, "counterfoil-core"), 1);
+        assert_eq!(found("counterfoil-shelf", deps, "serde"), 1);
+    }
+
+    #[test]
+    fn what_points_down_stands() {
+        let deps = "dependencies";
+        assert_eq!(found("counterfoil-cli", deps, "counterfoil-sqlite"), 0);
+        assert_eq!(found("counterfoil", deps, "counterfoil-relay"), 0);
+        assert_eq!(found("counterfoil-sqlite", "dev-dependencies", "counterfoil-testkit"), 0);
+        assert_eq!(found("counterfoil-inbox", "dev-dependencies", "counterfoil-sqlite"), 0);
+        assert_eq!(found("counterfoil-testkit", deps, "counterfoil-core"), 0);
+    }
+
+    #[test]
+    fn a_renamed_dependency_is_seen() {
+        let text = "[package]\nname = \"counterfoil-core\"\n[dependencies]\n\
+                    store = { package = \"counterfoil-sqlite\", path = \"x\" }\n";
+        assert_eq!(check(&Tree::sample(&[("crates/core/Cargo.toml", text)])).len(), 1);
+    }
+}
