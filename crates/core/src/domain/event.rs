@@ -1,0 +1,58 @@
+//! Facts appended to a stream at 1, 2, 3, …, and the decisions that issue commands with them.
+//!
+//! Guarantees: the ids of a decision's commands follow from its stream and last seq alone. Does
+//! not: interpret a body.
+
+use super::id::{Kind, Stream};
+use super::time::Micros;
+
+/// A fact to be appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub kind: Kind,
+    /// Its bytes; JSON by custom.
+    pub body: Vec<u8>,
+    /// The id of the input that caused it; unique within its stream.
+    pub cause: Option<String>,
+}
+
+impl Event {
+    /// An event with a JSON body, keys sorted.
+    ///
+    /// # Errors
+    /// A name that breaks its rule, or a value that is no JSON.
+    pub fn json(
+        kind: impl Into<String>,
+        body: &impl serde::Serialize,
+    ) -> Result<Self, super::command::CommandRefused> {
+        let kind = Kind::new(kind)?;
+        let body = super::json::to_sorted_vec(body).map_err(|error| {
+            super::command::CommandRefused::Value {
+                id: format!("(event {kind})"),
+                what: "body",
+                why: format!("no JSON: {error}"),
+            }
+        })?;
+        Ok(Self { kind, body, cause: None })
+    }
+}
+
+/// A fact as it stands in its stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventRow {
+    /// The stream.
+    pub stream: Stream,
+    /// Its place in the stream, from 1, dense.
+    pub seq: i64,
+    /// What happened.
+    pub kind: Kind,
+    /// Its bytes.
+    pub body: Vec<u8>,
+    /// The id of the input that caused it.
+    pub cause: Option<String>,
+    /// How many commands were issued with it (all of a decision's count on its last event).
+    pub commands: i64,
+    /// When it was recorded.
+    pub recorded_at: Micros,
+}

@@ -1,0 +1,34 @@
+//! What a receiver's report does.
+//!
+//! Guarantees: the first one ends the command, from every state that has not ended; another
+//! outcome later is kept as a contradiction; a fenced one counts only for the newest token.
+//! Does not: believe more than `completed` and `rejected`.
+
+use super::super::receipt::ReceiptOutcome;
+use super::super::time::Micros;
+use super::{Next, Position, Reason, Report, Transition, receipt};
+
+pub(super) fn reported(position: &Position, report: Report, now: Micros) -> Transition {
+    match position {
+        Position::Open(open) => {
+            if report.token.is_some_and(|token| token != open.token) {
+                return Transition::Refused(Reason::StaleToken);
+            }
+            if report.equals_earlier && report.token.is_none() {
+                return Transition::ignored(Reason::Repeated);
+            }
+            let Report { outcome, result, evidence, source, .. } = report;
+            Transition::to(Next::Ended(receipt(open, outcome, result, evidence, &source, now)))
+        }
+        Position::Ended(_) if report.token.is_some() => Transition::Refused(Reason::Ended),
+        Position::Ended(ended) if says_the_same(ended.outcome, report.outcome) => {
+            Transition::ignored(Reason::Repeated)
+        }
+        Position::Ended(_) => Transition::to(Next::Contradicted(report)),
+    }
+}
+
+/// Completed after accepted is no contradiction: the broker took it, and it was done.
+fn says_the_same(stands: ReceiptOutcome, said: ReceiptOutcome) -> bool {
+    stands == said || (stands == ReceiptOutcome::Accepted && said == ReceiptOutcome::Completed)
+}

@@ -1,0 +1,17 @@
+//! What the engines need from the world: a store, transports, a clock, an observer, an inbox.
+//!
+//! Guarantees: engines are generic over these and know no concrete one. Does not: implement more
+//! than the machine's clock and an observer that keeps quiet.
+
+pub mod clock;
+pub mod inbox;
+pub mod observer;
+pub mod read;
+pub mod store;
+pub mod transport;
+
+pub use clock::{Clock, SystemClock};
+pub use inbox::{InboxEntry, InboxRows};
+pub use observer::{Notice, Observer, Quiet};
+pub use store::Store;
+pub use transport::{Attempt, BoxFuture, Transport};

@@ -1,0 +1,171 @@
+//! What a store shows to people and to the audit.
+//!
+//! Guarantees: plain data, decoded per row, so that a bad id spoils only itself. Does not: carry
+//! bodies unless a story is asked for.
+
+use std::collections::BTreeMap;
+
+use crate::domain::laws::CommandFacts;
+use crate::domain::{Micros, Span, State};
+
+/// Counts of one store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The store's time.
+    pub now: Micros,
+    /// By destination: state or outcome name → commands.
+    pub destinations: BTreeMap<String, BTreeMap<String, u64>>,
+    /// By destination: how long the oldest due command has been due.
+    pub oldest_due: BTreeMap<String, Span>,
+    /// Destinations with a stored contract.
+    pub declared: Vec<String>,
+    /// Paused destinations and why.
+    pub paused: BTreeMap<String, String>,
+}
+
+/// Which commands to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// A state, an outcome, or `parked`.
+    pub state: Option<String>,
+    /// The destination.
+    pub destination: Option<String>,
+    /// The kind.
+    pub kind: Option<String>,
+    /// The stream.
+    pub stream: Option<String>,
+    /// A text that the last outcome contains.
+    pub reason: Option<String>,
+    /// Recorded at or after.
+    pub since: Option<Micros>,
+    /// Recorded before.
+    pub until: Option<Micros>,
+    /// At most so many; 0 counts as 100.
+    pub limit: usize,
+    /// Those after this command id, in the order of recording.
+    pub after: Option<String>,
+}
+
+/// One command in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its id, lossy where it is no UTF-8.
+    pub command_id: String,
+    /// Its destination.
+    pub destination: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its state, or the outcome that ended it.
+    pub state: String,
+    /// Its round.
+    pub round: u32,
+    /// Attempts of the round.
+    pub attempts: u32,
+    /// Whether an attempt may have acted.
+    pub in_doubt: bool,
+    /// When a machine looks at it next.
+    pub available_at: Option<Micros>,
+    /// Its newest token.
+    pub token: i64,
+    /// When it was recorded.
+    pub recorded_at: Micros,
+    /// The last outcome, for people.
+    pub last_outcome: Option<String>,
+}
+
+/// A receipt in a story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceiptStory {
+    /// The round it ended.
+    pub round: u32,
+    /// How.
+    pub outcome: String,
+    /// The receiver's result.
+    pub result: Option<Vec<u8>>,
+    /// By what it is known.
+    pub evidence: Option<String>,
+    /// Who said so.
+    pub source: Option<String>,
+    /// Attempts of the round.
+    pub attempts: u32,
+    /// The newest token.
+    pub token: i64,
+    /// The body's digest.
+    pub digest: Option<String>,
+    /// When.
+    pub recorded_at: Micros,
+}
+
+/// An attempt, a contradiction or a person's act in a story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// When it ended.
+    pub at: Micros,
+    /// `send`, `ask`, `late`, `receipt`, `contradiction`, or a verb.
+    pub what: String,
+    /// The outcome's name, or the actor.
+    pub outcome: String,
+    /// Why.
+    pub reason: String,
+    /// The round, 0 where there is none.
+    pub round: u32,
+    /// The token, 0 where there is none.
+    pub token: i64,
+}
+
+/// All that stands about one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    /// The line of the list.
+    pub listed: Listed,
+    /// The decision: stream, seq, index.
+    pub decision: Option<(String, i64, i64)>,
+    /// The body; `None` if erased.
+    pub body: Option<Vec<u8>>,
+    /// Its media type.
+    pub content_type: String,
+    /// Stored headers as JSON.
+    pub headers: Option<String>,
+    /// Not to be sent before.
+    pub not_before: Option<Micros>,
+    /// The first send that may have acted.
+    pub first_sent_at: Option<Micros>,
+    /// Until when the lease lasts, and who holds it.
+    pub lease: Option<(Micros, String)>,
+    /// Receipts, oldest round first.
+    pub receipts: Vec<ReceiptStory>,
+    /// Attempts that did not go plainly well, contradictions, oldest first.
+    pub tries: Vec<Told>,
+    /// What people did, oldest first.
+    pub actions: Vec<Told>,
+    /// It is archived: only the tombstone stands here.
+    pub archived: bool,
+}
+
+impl Story {
+    /// The command's state, if it is open.
+    #[must_use]
+    pub fn state(&self) -> Option<State> {
+        State::from_name(&self.listed.state)
+    }
+}
+
+/// Where a page of facts begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FactsFrom {
+    /// Commands with a larger `n` only.
+    pub after: i64,
+    /// Open deliveries only.
+    pub open_only: bool,
+}
+
+/// A page of facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The store's time of the snapshot.
+    pub now: Micros,
+    /// The facts, by rising `n`.
+    pub commands: Vec<CommandFacts>,
+    /// Nothing follows.
+    pub last: bool,
+}

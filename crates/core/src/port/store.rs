@@ -1,0 +1,442 @@
+//! Where decisions, deliveries and receipts live.
+//!
+//! Guarantees asked of an implementation: each method is one transaction; a claim is durable
+//! before it returns; only the newest token changes a delivery; every answer, refusals too, is
+//! given after COMMIT. The suite `exercise_store` holds every store to the rules. It is not asked
+//! to decide: it persists what `domain::transition` says.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
+use crate::domain::laws::{EventFacts, Totals};
+use crate::domain::transition::Report;
+use crate::domain::{
+    Answer, Command, CommandId, Contract, Delivery, Destination, Digest, Event, EventRow, Micros,
+    OutboxRow, Outcome, Reason, Seed, State, Stream, Terms,
+};
+
+/// What recording a command came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is new.
+    Recorded,
+    /// The same intent stands already, open, ended or archived.
+    Repeated,
+}
+
+/// Why a command or decision was not recorded; nothing of it was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteRefused {
+    /// The id stands with other content.
+    #[error(
+        "command {id} stands with other content (destination, kind, ordering key or body); \
+         a new intent needs a new id"
+    )]
+    Conflict {
+        /// The command.
+        id: String,
+    },
+    /// A value breaks a rule.
+    #[error(transparent)]
+    Command(#[from] crate::domain::CommandRefused),
+    /// What a later version brings.
+    #[error("{what} of command {id} is not yet supported by this version; leave it out")]
+    NotYet {
+        /// The command.
+        id: String,
+        /// Which column.
+        what: &'static str,
+    },
+    /// The stream has moved on.
+    #[error(
+        "stream {stream} is at {actual}, not at {expected}: another decision came first; \
+         load it again and decide anew"
+    )]
+    VersionConflict {
+        /// The stream.
+        stream: String,
+        /// What the caller expected.
+        expected: i64,
+        /// Where it is.
+        actual: i64,
+    },
+    /// A decision without an event.
+    #[error("the decision of stream {stream} has no event; a decision records at least one")]
+    NoEvent {
+        /// The stream.
+        stream: String,
+    },
+    /// The input was decided before.
+    #[error("stream {stream} has an event caused by {cause} already; load it again")]
+    CauseTaken {
+        /// The stream.
+        stream: String,
+        /// The input's id.
+        cause: String,
+    },
+}
+
+/// Why the store could not do its work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Nothing was written; trying again may help.
+    #[error("the store did not answer: {0}")]
+    Unavailable(String),
+    /// COMMIT failed and it is not known whether it took effect; look the id up.
+    #[error("it is not known whether the write took effect ({0}); repeat it with the same id")]
+    NotKnown(String),
+    /// Trying again will not help.
+    #[error("the store is broken: {0}")]
+    Broken(String),
+    /// The machine's clock jumped.
+    #[error(transparent)]
+    Clock(#[from] crate::domain::store_clock::ClockJumped),
+}
+
+/// A decision: events and the commands they issue, under an expected version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    /// The stream.
+    pub stream: Stream,
+    /// The seq of its newest event as the caller knows it; 0 for a new stream.
+    pub expected_seq: i64,
+    /// At least one event.
+    pub events: Vec<Event>,
+    /// Commands; their ids are made here.
+    pub commands: Vec<Command>,
+}
+
+/// What an append wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The stream's newest seq.
+    pub seq: i64,
+    /// The ids of the commands, in order.
+    pub command_ids: Vec<CommandId>,
+}
+
+/// Whether a contract may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// It is the stored one now.
+    Agreed,
+    /// Another one is stored.
+    Differs,
+}
+
+/// A claimed command: everything an attempt needs, and everything its settle needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The command.
+    pub command: Arc<OutboxRow>,
+    /// The delivery as the claim left it: `Sending`, or `Asking` under a lease.
+    pub delivery: Delivery,
+    /// SHA-256 of the body.
+    pub digest: Digest,
+    /// SHA-256 of the row.
+    pub row_digest: Digest,
+    /// It was taken over from a lease that ran out.
+    pub taken_over: bool,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With an outcome.
+    Outcome(Outcome),
+    /// With an answer to a question.
+    Answer(Answer),
+    /// It was never begun.
+    HandedBack,
+}
+
+/// The settle of one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settle {
+    /// What was claimed.
+    pub claimed: Claimed,
+    /// How it ended.
+    pub ended: Ended,
+    /// When the attempt began, in the store's time.
+    pub started_at: Micros,
+    /// Jitter.
+    pub seed: Seed,
+    /// The terms it is judged by.
+    pub terms: Arc<Terms>,
+}
+
+/// The renewal of one lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renew {
+    /// Which delivery.
+    pub n: i64,
+    /// Its token.
+    pub token: crate::domain::Token,
+    /// The terms, for the length of the lease.
+    pub terms: Arc<Terms>,
+}
+
+/// Where to claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimFrom {
+    /// The destination.
+    pub destination: Destination,
+    /// At most so many there.
+    pub limit: usize,
+    /// The terms; their contract must be the stored one.
+    pub terms: Arc<Terms>,
+}
+
+/// What a relay wants done in one short durable write: settles first, then renewals, then claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// Attempts that ended.
+    pub settles: Vec<Settle>,
+    /// Leases to renew.
+    pub renewals: Vec<Renew>,
+    /// Where to claim, in this order.
+    pub claim_from: Vec<ClaimFrom>,
+    /// At most so many claims in all.
+    pub claim_limit: usize,
+    /// Who claims; shown to people.
+    pub owner: String,
+    /// Jitter for what takeovers and time-outs decide.
+    pub seed: u64,
+}
+
+/// What a settle came to, in the order of the settles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The delivery is in this state now.
+    Open(State),
+    /// A receipt ended it, with this outcome's name.
+    Ended(&'static str),
+    /// A contradiction was recorded.
+    Contradicted,
+    /// It changed nothing.
+    Ignored(Reason),
+}
+
+/// A command that was parked by an exchange, beside those of its settles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParkedNow {
+    /// The command's id, lossy where it is no UTF-8.
+    pub command: String,
+    /// Its destination.
+    pub destination: String,
+    /// Its state.
+    pub state: State,
+    /// Why.
+    pub reason: String,
+}
+
+/// What an exchange did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchanged {
+    /// One answer a settle.
+    pub settled: Vec<Settled>,
+    /// Leases that could not be renewed, by n: the attempt is no longer the newest.
+    pub lost: Vec<i64>,
+    /// What was claimed.
+    pub claimed: Vec<Claimed>,
+    /// What was parked while looking for claims.
+    pub parked: Vec<ParkedNow>,
+    /// Destinations whose stored contract is no longer the given one: nothing was claimed there.
+    pub differing: Vec<Destination>,
+    /// Something more is due now beyond the limit.
+    pub more: bool,
+}
+
+/// What keeps a relay that runs until idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remaining {
+    /// Commands that a relay of these destinations will still work on by itself: sending, asking,
+    /// or pending for any reason but `not_before` ahead or a pause.
+    pub busy: u64,
+    /// Commands that wait for a person.
+    pub parked: u64,
+    /// Open commands of destinations that are not served.
+    pub unserved: u64,
+    /// Open commands of paused destinations.
+    pub paused: u64,
+}
+
+/// What a report came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reported {
+    /// It ended the command.
+    Recorded,
+    /// The same was known.
+    Repeated,
+    /// Another outcome stands; this one is kept beside it.
+    Contradiction,
+    /// Fenced off: the token is not the newest, or the command has ended.
+    Refused(Reason),
+    /// No such command was ever recorded.
+    Unknown,
+}
+
+/// A store of commands.
+pub trait Store: Clone + Send + Sync + 'static {
+    /// The store's name to receivers, a URI reference.
+    fn source(&self) -> Arc<str>;
+
+    /// The store's time now.
+    ///
+    /// # Errors
+    /// [`StoreError::Clock`] if the machine's clock jumped.
+    fn now(&self) -> Result<Micros, StoreError>;
+
+    /// Records bare commands, each by itself: one refused refuses no other.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing was written unless it says `NotKnown`.
+    fn enqueue(
+        &self,
+        commands: Vec<Command>,
+    ) -> impl Future<Output = Result<Vec<Result<Recorded, WriteRefused>>, StoreError>> + Send;
+
+    /// Records a decision whole, or nothing of it.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing was written unless it says `NotKnown`.
+    fn append(
+        &self,
+        append: Append,
+    ) -> impl Future<Output = Result<Result<Appended, WriteRefused>, StoreError>> + Send;
+
+    /// The events of a stream after `after`, at most `limit`, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn load(
+        &self,
+        stream: &Stream,
+        after: i64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<EventRow>, StoreError>> + Send;
+
+    /// Stores the contract of a destination, or compares it with the stored one; `replace` writes
+    /// over a differing one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn declare(
+        &self,
+        destination: &Destination,
+        contract: &Contract,
+        replace: bool,
+    ) -> impl Future<Output = Result<Declared, StoreError>> + Send;
+
+    /// Settles, renews and claims in one short durable write. Without anything to do it writes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`]; after `NotKnown` settles may be repeated, claims run out.
+    fn exchange(
+        &self,
+        exchange: Exchange,
+    ) -> impl Future<Output = Result<Exchanged, StoreError>> + Send;
+
+    /// The earliest due time at these destinations, paused ones left out; reads only.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn next_due(
+        &self,
+        destinations: &[Destination],
+    ) -> impl Future<Output = Result<Option<Micros>, StoreError>> + Send;
+
+    /// Returns when something may have been committed since the last call, by this process or
+    /// another, or after `at_most`. A hint: polling is the truth.
+    fn changed(&self, at_most: Duration) -> impl Future<Output = ()> + Send;
+
+    /// What is left for a relay of these destinations.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn remaining(
+        &self,
+        destinations: &[Destination],
+    ) -> impl Future<Output = Result<Remaining, StoreError>> + Send;
+
+    /// Takes a receiver's report.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn report(
+        &self,
+        command_id: &CommandId,
+        report: Report,
+    ) -> impl Future<Output = Result<Reported, StoreError>> + Send;
+
+    /// Counts by destination and state.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn status(&self) -> impl Future<Output = Result<Status, StoreError>> + Send;
+
+    /// Commands, newest last, by filter and cursor.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn list(&self, filter: Filter) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
+
+    /// All that stands about one command; `None` if it was never recorded.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn show(
+        &self,
+        command_id: &str,
+    ) -> impl Future<Output = Result<Option<Story>, StoreError>> + Send;
+
+    /// What stands about the commands with the next larger `n`, at most `limit`, in one short
+    /// snapshot, orphans included.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn facts(
+        &self,
+        from: FactsFrom,
+        limit: usize,
+    ) -> impl Future<Output = Result<Facts, StoreError>> + Send;
+
+    /// What stands about the events after `(stream, seq)`, at most `limit`, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn event_facts(
+        &self,
+        after: Option<(String, i64)>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<EventFacts>, StoreError>> + Send;
+
+    /// The totals of each destination, in one snapshot.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn totals(&self) -> impl Future<Output = Result<Vec<Totals>, StoreError>> + Send;
+
+    /// The answers of a read-only query of the user's own (`[audit] expect`), first column as
+    /// text, at most `limit` rows after skipping `offset`.
+    ///
+    /// # Errors
+    /// [`StoreError::Broken`] with the database's words for a query that fails or writes.
+    fn expected(
+        &self,
+        sql: &str,
+        offset: u64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
+
+    /// Which of these command ids are in the outbox or archived.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn known(&self, ids: &[String]) -> impl Future<Output = Result<Vec<bool>, StoreError>> + Send;
+}

@@ -1,0 +1,44 @@
+//! How a command travels to its destination.
+//!
+//! Guarantees asked of an implementation: one `send` is one send, never a hidden second one; what
+//! may have been processed is `Unknown`; it ends by itself within `request_timeout`. It is not
+//! asked to retry, to remember, or to touch the store.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::domain::{Answer, Micros, OutboxRow, Outcome, Span, Token};
+
+/// A boxed future, so that a relay can hold transports of many kinds.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One attempt at one command.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// The command, as committed.
+    pub command: Arc<OutboxRow>,
+    /// Which attempt of its round, from 1.
+    pub number: u32,
+    /// Its fencing token.
+    pub token: Token,
+    /// The store's source, a URI reference.
+    pub source: Arc<str>,
+    /// The store's time when the attempt begins.
+    pub now: Micros,
+}
+
+/// Sends commands to one destination.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends once. Dropping the future abandons the attempt, whose outcome is then unknown.
+    fn send<'a>(&'a self, attempt: &'a Attempt) -> BoxFuture<'a, Outcome>;
+
+    /// Asks what became of the command. Default: this transport cannot ask.
+    fn ask<'a>(&'a self, _attempt: &'a Attempt) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Unclear { reason: "this transport cannot ask".into() } })
+    }
+
+    /// How long a send may take at most; `None` for a handler in this process, whose lease is
+    /// renewed while it runs.
+    fn request_timeout(&self) -> Option<Span>;
+}
