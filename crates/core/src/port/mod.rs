@@ -4,6 +4,7 @@
 //! than the machine's clock and an observer that keeps quiet.
 
 pub mod clock;
+pub mod gate;
 pub mod inbox;
 pub mod observer;
 pub mod read;
@@ -11,6 +12,7 @@ pub mod store;
 pub mod transport;
 
 pub use clock::{Clock, SystemClock};
+pub use gate::{Gate, Withdrawn};
 pub use inbox::{InboxEntry, InboxRows};
 pub use observer::{Notice, Observer, Quiet};
 pub use store::Store;

@@ -1,13 +1,15 @@
 //! How a command travels to its destination.
 //!
 //! Guarantees asked of an implementation: one `send` is one send, never a hidden second one; what
-//! may have been processed is `Unknown`; it ends by itself within `request_timeout`. It is not
+//! may have been processed is `Unknown`; it passes the attempt's gate right before the first byte
+//! and sends nothing if the gate is shut; it ends by itself within `request_timeout`. It is not
 //! asked to retry, to remember, or to touch the store.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use super::gate::Gate;
 use crate::domain::{Answer, Micros, OutboxRow, Outcome, Span, Token};
 
 /// A boxed future, so that a relay can hold transports of many kinds.
@@ -26,6 +28,8 @@ pub struct Attempt {
     pub source: Arc<str>,
     /// The store's time when the attempt begins.
     pub now: Micros,
+    /// Pass it right before the first byte may leave; see [`Gate`].
+    pub gate: Arc<Gate>,
 }
 
 /// Sends commands to one destination.
