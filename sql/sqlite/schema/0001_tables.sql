@@ -68,8 +68,8 @@ CREATE TABLE counterfoil_receipt(
   n             INTEGER NOT NULL,
   round         INTEGER NOT NULL,
   outcome       TEXT    NOT NULL,   -- completed, accepted, rejected, cancelled, expired
-  result        ANY,
-  evidence      TEXT    NOT NULL,
+  result        ANY,                -- NULL also after `erase`, like the evidence
+  evidence      TEXT,
   source        TEXT    NOT NULL,   -- who brought it: 'report' for the view counterfoil_report
   destination   TEXT    NOT NULL,
   attempts      INTEGER NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE counterfoil_contradiction(
   round       INTEGER NOT NULL,
   outcome     TEXT    NOT NULL,
   result      ANY,
-  evidence    TEXT    NOT NULL,
+  evidence    TEXT,
   source      TEXT    NOT NULL,
   recorded_at INTEGER NOT NULL
 ) STRICT;

@@ -60,9 +60,10 @@ BEGIN
     THEN RAISE(ABORT, 'CF0407 retention may be lengthened, not shortened: the sender may still repeat this key')
   END;
 END;
+-- A second of grace: julianday counts in milliseconds, a receiver's clock may be finer.
 CREATE TRIGGER counterfoil_inbox_delete BEFORE DELETE ON counterfoil_inbox
 WHEN OLD.expires_at IS NULL
-  OR OLD.expires_at > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
+  OR OLD.expires_at > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + 1000000
 BEGIN
   SELECT RAISE(ABORT, 'CF0408 this key is still kept: delete keys only after their expires_at, else a repeat acts twice');
 END;
