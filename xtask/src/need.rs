@@ -37,7 +37,10 @@ const NEEDS: &[Need] = &[
 pub(crate) fn check() -> Result<()> {
     let mut missing = missing_of(NEEDS);
     if !missing.is_empty() && can_install() {
-        install(&missing)?;
+        // A refused install is no end: the advice below says what a person can do.
+        if let Err(why) = install(&missing) {
+            eprintln!("note: could not install: {why:#}");
+        }
         missing = missing_of(NEEDS);
     }
     if missing.is_empty() { Ok(()) } else { bail!("{}", advice(&missing)) }
