@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(dead("see [c](c.md)"), 1);
         assert_eq!(dead("![picture](b.md) and [c](../c.md \"title\")"), 1);
         assert_eq!(dead("[c]: c.md"), 1);
-        assert_eq!(dead("[up](../../b.md)"), 1);
+        assert_eq!(dead("[up](../../docs/b.md)"), 1);
     }
 
     #[test]
