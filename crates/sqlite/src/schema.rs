@@ -73,7 +73,7 @@ pub enum SchemaError {
     },
     /// The source cannot stand in a header.
     #[error(
-        "the source `{asked}` is no URI reference of 1 to {SOURCE_BYTES_MAX} printable ASCII \
+        "the source {asked:?} is no URI reference of 1 to {SOURCE_BYTES_MAX} printable ASCII \
          characters: take one such as urn:example:orders"
     )]
     Source {

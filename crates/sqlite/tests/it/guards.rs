@@ -1,0 +1,305 @@
+//! What strangers cannot write: every verb, against every table and every state of a command.
+//!
+//! A stranger is a plain connection with triggers on. The states are made by a connection of our
+//! own, as a relay, an archive or a person would leave them.
+
+use counterfoil_sqlite::{init, schema_sql};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// Every way to say INSERT INTO.
+pub(crate) const VERBS: [&str; 7] = [
+    "INSERT INTO",
+    "INSERT OR ABORT INTO",
+    "INSERT OR FAIL INTO",
+    "INSERT OR IGNORE INTO",
+    "INSERT OR REPLACE INTO",
+    "INSERT OR ROLLBACK INTO",
+    "REPLACE INTO",
+];
+
+/// The pass that a decision inside the user's own transaction arms.
+pub(crate) const PASS: i64 = -4_850_183_029_413_771_009;
+
+/// One command of each state; `a-` and `e-` ids are archived and erased.
+const STATES: &str = "
+  INSERT INTO counterfoil_outbox(n, command_id, destination, kind, body) VALUES
+    (1, 'pending-1', 'd', 'k', 'b'), (2, 'sending-1', 'd', 'k', 'b'),
+    (3, 'published-1', 'd', 'k', 'b'), (4, 'dead-1', 'd', 'k', 'b'),
+    (5, 'uncertain-1', 'd', 'k', 'b'), (6, 'conflict-1', 'd', 'k', 'b'),
+    (7, 'asking-1', 'd', 'k', 'b'), (8, 'again-1', 'd', 'k', 'b'),
+    (9, 'completed-1', 'd', 'k', 'b'), (10, 'rejected-1', 'd', 'k', 'b'),
+    (11, 'contradicted-1', 'd', 'k', 'b'), (12, 'e-1', 'd', 'k', 'b');
+  UPDATE counterfoil_outbox SET body = x'', erased_at = 1764421200000000 WHERE n = 12;
+  INSERT INTO counterfoil_delivery(n, destination, state, round, attempts, in_doubt, token,
+      available_at) VALUES
+    (1, 'd', 'pending', 1, 0, 0, 0, 1764421200000000),
+    (2, 'd', 'sending', 1, 1, 0, 92, 1764421200000000),
+    (3, 'd', 'published', 1, 1, 0, 93, 1764421200000000), (4, 'd', 'dead', 1, 9, 0, 94, NULL),
+    (5, 'd', 'uncertain', 1, 1, 1, 95, NULL), (6, 'd', 'conflict', 1, 1, 0, 96, NULL),
+    (7, 'd', 'asking', 1, 1, 1, 97, 1764421200000000),
+    (8, 'd', 'sending', 2, 1, 0, 98, 1764421200000000);
+  INSERT INTO counterfoil_receipt(n, round, outcome, result, evidence, source, destination,
+      attempts, token, recorded_at) VALUES
+    (8, 1, 'completed', 'r', 'e', 'relay', 'd', 1, 88, 1),
+    (9, 1, 'completed', 'r', 'e', 'relay', 'd', 1, 89, 1),
+    (10, 1, 'rejected', 'r', 'e', 'report', 'd', 1, 90, 1),
+    (11, 1, 'completed', 'r', 'e', 'relay', 'd', 1, 91, 1),
+    (12, 1, 'completed', NULL, NULL, 'relay', 'd', 1, 92, 1);
+  INSERT INTO counterfoil_tally VALUES ('d', 'completed', 4), ('d', 'rejected', 1);
+  INSERT INTO counterfoil_contradiction VALUES
+    ('contradicted-1', 1, 'rejected', NULL, 'e', 'report', 1);
+  INSERT INTO counterfoil_archived VALUES
+    ('a-1', 'd', 'k', NULL, zeroblob(32), 'completed', 1, 'f');
+  INSERT INTO counterfoil_attempt VALUES (5, 1, 95, 'send', 'unknown', 'timeout', 1, 2);
+  INSERT INTO counterfoil_event VALUES ('s', 1, 'started', 'b', 'start-1', 0, 1764421200000000);
+  INSERT INTO counterfoil_stream VALUES ('s', 'trip', 1, 'open', 1);
+  INSERT INTO counterfoil_snapshot VALUES ('s', 'trip', 1, 1, '{}', 1764421200000000);
+  INSERT INTO counterfoil_lane VALUES ('d', 'key', 1);
+  INSERT INTO counterfoil_destination VALUES ('d', '{}', NULL, NULL, NULL);
+  INSERT INTO counterfoil_operator_action VALUES (1, 'pause', 'd', 'me', 'why', NULL, NULL, 1);
+  INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, received_at, expires_at)
+    VALUES ('urn:x', 'k-1', 'digest', 'completed', 'r', 1764421200000000, 9000000000000000);
+  INSERT INTO counterfoil_input VALUES ('s', 'approve-1', 'signal', 'approve', 'b', NULL);";
+
+/// A store file with a command in each state, or empty.
+pub(crate) struct Fixture {
+    /// A connection as the library has it: triggers off.
+    pub(crate) own: Connection,
+    /// A connection as anybody has it: triggers on.
+    pub(crate) stranger: Connection,
+    /// Where the file is.
+    pub(crate) path: std::path::PathBuf,
+    _dir: TempDir,
+}
+
+impl Fixture {
+    pub(crate) fn empty() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store.db");
+        let (own, _) = init(&path, None).unwrap();
+        let stranger = Connection::open(&path).unwrap();
+        Self { own, stranger, path, _dir: dir }
+    }
+
+    pub(crate) fn with_states() -> Self {
+        let fixture = Self::empty();
+        fixture.own.execute_batch(STATES).unwrap();
+        fixture
+    }
+
+    /// Every row of every table, so that "nothing changed" means all of it.
+    pub(crate) fn rows(&self) -> Vec<String> {
+        self.rows_but(&[])
+    }
+
+    /// Every row, but for some tables.
+    pub(crate) fn rows_but(&self, left_out: &[&str]) -> Vec<String> {
+        let mut rows = Vec::new();
+        for table in tables(&self.own).iter().filter(|t| !left_out.contains(&t.as_str())) {
+            let columns = columns(&self.own, table)
+                .iter()
+                .map(|column| format!("quote(\"{column}\")"))
+                .collect::<Vec<_>>()
+                .join(" || ', ' || ");
+            let sql = format!("SELECT '{table}: ' || {columns} FROM {table}");
+            let mut query = self.own.prepare(&sql).unwrap();
+            rows.extend(query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap));
+        }
+        rows
+    }
+
+    /// The stranger's statement is refused by this code, and nothing changes.
+    #[track_caller]
+    pub(crate) fn refused(&self, sql: &str, code: &str) {
+        let before = self.rows();
+        let answer = self.stranger.execute(sql, []);
+        let said = match &answer {
+            Ok(changed) => format!("ok, {changed} rows"),
+            Err(error) => error.to_string(),
+        };
+        assert!(answer.is_err() && said.contains(code), "expected {code}, got {said}: {sql}");
+        assert_eq!(self.rows(), before, "something was written: {sql}");
+    }
+
+    /// The stranger's statement succeeds, says this row count, and changes nothing.
+    #[track_caller]
+    pub(crate) fn ignored(&self, sql: &str) {
+        let before = self.rows();
+        match self.stranger.execute(sql, []) {
+            Ok(changed) => assert_eq!(changed, 0, "{sql}"),
+            Err(error) => panic!("{error}: {sql}"),
+        }
+        assert_eq!(self.rows(), before, "something was written: {sql}");
+    }
+
+    #[track_caller]
+    pub(crate) fn ok(&self, sql: &str) -> usize {
+        self.stranger.execute(sql, []).unwrap_or_else(|error| panic!("{error}: {sql}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn text(&self, sql: &str) -> String {
+        let one = self.own.query_row(sql, [], |row| row.get::<_, Option<String>>(0));
+        one.unwrap_or_else(|error| panic!("{error}: {sql}")).unwrap_or_else(|| "NULL".into())
+    }
+}
+
+fn tables(connection: &Connection) -> Vec<String> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'counterfoil%' \
+               AND name <> 'counterfoil_inbox_stood' ORDER BY name";
+    let mut query = connection.prepare(sql).unwrap();
+    query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+fn columns(connection: &Connection, table: &str) -> Vec<String> {
+    let mut query = connection.prepare("SELECT name FROM pragma_table_info(?1)").unwrap();
+    query.query_map([table], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+/// The tables that strangers only read, and the code that says so.
+const OWN: [(&str, &str); 13] = [
+    ("delivery", "CF0120"),
+    ("receipt", "CF0121"),
+    ("contradiction", "CF0122"),
+    ("attempt", "CF0123"),
+    ("event", "CF0111"),
+    ("stream", "CF0124"),
+    ("snapshot", "CF0125"),
+    ("lane", "CF0126"),
+    ("destination", "CF0127"),
+    ("tally", "CF0128"),
+    ("archived", "CF0129"),
+    ("operator_action", "CF0130"),
+    ("meta", "CF0131"),
+];
+
+/// Statements that write into a table of our own: copies, new rows, NULLs, upserts, changes.
+fn attacks(connection: &Connection, table: &str) -> Vec<String> {
+    let columns = columns(connection, table);
+    let list = columns.join(", ");
+    let moved = columns
+        .iter()
+        .map(|column| {
+            format!(
+                "CASE typeof({column}) WHEN 'integer' THEN {column} + 1000 \
+                 WHEN 'text' THEN {column} || 'x' ELSE {column} END"
+            )
+        })
+        .collect::<Vec<_>>()
+        .join(", ");
+    let own = columns.iter().map(|c| format!("{c} = {c}")).collect::<Vec<_>>().join(", ");
+    let mut attacks = Vec::new();
+    for verb in VERBS {
+        attacks.push(format!("{verb} {table}({list}) SELECT {list} FROM {table} LIMIT 1"));
+        attacks.push(format!("{verb} {table}({list}) SELECT {moved} FROM {table} LIMIT 1"));
+        attacks.push(format!("{verb} {table} DEFAULT VALUES"));
+    }
+    for conflict in ["DO NOTHING".to_owned(), format!("DO UPDATE SET {own}")] {
+        for values in [&list, &moved] {
+            attacks.push(format!(
+                "INSERT INTO {table}({list}) SELECT {values} FROM {table} WHERE true LIMIT 1 \
+                 ON CONFLICT {conflict}"
+            ));
+        }
+    }
+    for or in ["", "OR ABORT", "OR FAIL", "OR IGNORE", "OR REPLACE", "OR ROLLBACK"] {
+        attacks.push(format!("UPDATE {or} {table} SET {own}"));
+        // SQLite itself refuses NULL in an integer key, before any guard.
+        for column in columns.iter().filter(|c| !["n", "id", "k"].contains(&c.as_str())) {
+            attacks.push(format!("UPDATE {or} {table} SET {column} = NULL"));
+        }
+    }
+    attacks.push(format!("DELETE FROM {table}"));
+    attacks.push(format!("DELETE FROM {table} WHERE true"));
+    attacks
+}
+
+#[test]
+fn strangers_only_read_what_is_our_own_whatever_the_verb() {
+    let fixture = Fixture::with_states();
+    for recursive in [false, true] {
+        fixture.stranger.pragma_update(None, "recursive_triggers", recursive).unwrap();
+        for (name, code) in OWN {
+            let table = format!("counterfoil_{name}");
+            for attack in attacks(&fixture.own, &table) {
+                fixture.refused(&attack, code);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_attacks_reach_every_table_that_strangers_may_not_write() {
+    let fixture = Fixture::with_states();
+    let theirs = ["outbox", "inbox", "input", "reporting"];
+    for table in tables(&fixture.own) {
+        let name = table.trim_start_matches("counterfoil_");
+        let known = theirs.contains(&name) || OWN.iter().any(|(own, _)| *own == name);
+        assert!(known, "{table} has no row in this test");
+        let rows = fixture.text(&format!("SELECT CAST(count(*) AS TEXT) FROM {table}"));
+        assert!(rows != "0" || name == "reporting", "{table} has no row to attack");
+    }
+}
+
+#[test]
+fn a_stranger_cannot_forge_the_delivery_that_only_the_insert_makes() {
+    let fixture = Fixture::with_states();
+    let forged = |n: i64| {
+        format!(
+            "INSERT INTO counterfoil_delivery(n, destination, state, available_at) \
+             SELECT {n}, 'd', 'pending', recorded_at FROM counterfoil_outbox WHERE n = {n}"
+        )
+    };
+    // A command that has ended, one that is open, and one that was just inserted.
+    fixture.ok("INSERT INTO counterfoil_outbox(command_id, destination, kind, body) \
+                VALUES ('new', 'd', 'k', 'b')");
+    let newest = fixture.stranger.last_insert_rowid();
+    for n in [1, 9, newest] {
+        fixture
+            .stranger
+            .execute_batch(&format!(
+                "CREATE TEMP TABLE IF NOT EXISTS t(id INTEGER PRIMARY KEY); \
+             REPLACE INTO temp.t VALUES ({n})"
+            ))
+            .unwrap();
+        fixture.refused(&forged(n), "CF0120");
+    }
+    fixture.ok("INSERT INTO counterfoil_report(command_id, outcome) VALUES ('new', 'completed')");
+    fixture.refused(&forged(newest), "CF0120");
+}
+
+#[test]
+fn the_outbox_is_neither_changed_nor_emptied() {
+    let fixture = Fixture::with_states();
+    for or in ["", "OR ABORT", "OR FAIL", "OR IGNORE", "OR REPLACE", "OR ROLLBACK"] {
+        for column in columns(&fixture.own, "counterfoil_outbox") {
+            let update = format!("UPDATE {or} counterfoil_outbox SET {column} =");
+            fixture.refused(&format!("{update} {column}"), "CF0110");
+            // STRICT may be first to say no.
+            for value in ["NULL", "'x'", "1", "x'00'"] {
+                fixture.refused(&format!("{update} {value}"), "");
+            }
+        }
+    }
+    for n in 1..=12 {
+        fixture.refused(&format!("DELETE FROM counterfoil_outbox WHERE n = {n}"), "CF0110");
+    }
+    fixture.refused("DELETE FROM counterfoil_outbox", "CF0110");
+}
+
+#[test]
+fn the_printed_schema_is_the_schema_of_init() {
+    let fixture = Fixture::empty();
+    let printed = Connection::open_in_memory().unwrap();
+    printed.execute_batch(&schema_sql(Some("urn:example:it's")).unwrap()).unwrap();
+    let objects = |connection: &Connection| -> Vec<String> {
+        let mut query = connection
+            .prepare("SELECT type || ' ' || name || coalesce(sql, '') FROM sqlite_schema")
+            .unwrap();
+        query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(objects(&printed), objects(&fixture.own));
+    let meta = counterfoil_sqlite::read_schema(&printed).unwrap();
+    assert_eq!((meta.source.as_str(), meta.version), ("urn:example:it's", 5));
+}

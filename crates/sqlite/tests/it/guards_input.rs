@@ -1,0 +1,71 @@
+//! A workflow's input as strangers write it: starts, signals and cancels, each id once.
+
+use crate::guards::{Fixture, VERBS};
+
+fn input(verb: &str, values: &str) -> String {
+    format!("{verb} counterfoil_input(stream, id, kind, name, body) VALUES ({values})")
+}
+
+#[test]
+fn starts_signals_and_cancels_are_taken_in_order_of_arrival() {
+    let fixture = Fixture::empty();
+    for (at, kind) in ["start", "signal", "cancel"].into_iter().enumerate() {
+        fixture.ok(&input("INSERT INTO", &format!("'s', 'id-{at}', '{kind}', 'name', NULL")));
+    }
+    let kinds =
+        "SELECT group_concat(kind) FROM (SELECT kind FROM counterfoil_input ORDER BY rowid)";
+    assert_eq!(fixture.text(kinds), "start,signal,cancel");
+}
+
+#[test]
+fn the_same_id_twice_is_the_same_input_also_after_it_was_decided() {
+    let fixture = Fixture::with_states();
+    for verb in VERBS {
+        fixture.ignored(&input(verb, "'s', 'approve-1', 'signal', 'approve', 'b'"));
+        // It stands as the cause of an event.
+        fixture.ignored(&input(verb, "'s', 'start-1', 'start', 'trip', 'b'"));
+        for other in [
+            "'s', 'approve-1', 'signal', 'approve', 'z'",
+            "'s', 'approve-1', 'signal', 'approve', NULL",
+            "'s', 'approve-1', 'signal', 'refuse', 'b'",
+            "'s', 'approve-1', 'cancel', 'approve', 'b'",
+            "'s', 'start-1', 'start', 'trip', 'z'",
+        ] {
+            fixture.refused(&input(verb, other), "CF0304");
+        }
+    }
+    let again = input("INSERT INTO", "'s', 'approve-1', 'signal', 'approve', 'z'");
+    fixture.refused(&format!("{again} ON CONFLICT DO NOTHING"), "CF0304");
+    fixture.refused(&format!("{again} ON CONFLICT DO UPDATE SET body = excluded.body"), "CF0304");
+}
+
+#[test]
+fn what_is_our_own_or_out_of_bounds_is_refused_by_every_verb() {
+    let fixture = Fixture::with_states();
+    let long = format!("'{}'", "x".repeat(201));
+    for verb in VERBS {
+        for kind in ["'receipt'", "'timer'", "NULL", "''", "'Start'"] {
+            fixture.refused(&input(verb, &format!("'t', 'i', {kind}, 'n', 'b'")), "CF0301");
+        }
+        for (column, value) in [("rowid", "1"), ("rowid", "-1"), ("rowid", "0"), ("due_at", "1")] {
+            let sql = format!(
+                "{verb} counterfoil_input(stream, id, kind, name, {column}) \
+                 VALUES ('t', 'i', 'start', 'n', {value})"
+            );
+            fixture.refused(&sql, "CF0301");
+        }
+        for bad in ["NULL", "''", "char(10)", "'a' || char(0)"] {
+            fixture.refused(&input(verb, &format!("{bad}, 'i', 'start', 'n', 'b'")), "CF0302");
+            fixture.refused(&input(verb, &format!("'t', {bad}, 'start', 'n', 'b'")), "CF0302");
+            fixture.refused(&input(verb, &format!("'t', 'i', 'start', {bad}, 'b'")), "CF0302");
+        }
+        fixture.refused(&input(verb, &format!("{long}, 'i', 'start', 'n', 'b'")), "CF0302");
+        for body in ["1", "1.5", "zeroblob(16777217)"] {
+            fixture.refused(&input(verb, &format!("'t', 'i', 'start', 'n', {body}")), "CF0303");
+        }
+    }
+    for or in ["", "OR IGNORE", "OR REPLACE"] {
+        fixture.refused(&format!("UPDATE {or} counterfoil_input SET body = 'z'"), "CF0305");
+    }
+    fixture.refused("DELETE FROM counterfoil_input", "CF0305");
+}

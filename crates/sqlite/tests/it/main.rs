@@ -1,0 +1,17 @@
+//! The integration tests of the SQLite store, one module a subject.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by a panic, in its functions too"
+)]
+
+mod guards;
+mod guards_inbox;
+mod guards_input;
+mod guards_random;
+mod guards_report;
+mod guards_values;
+mod old_library;
+mod open;
