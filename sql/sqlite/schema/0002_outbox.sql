@@ -31,7 +31,8 @@ BEGIN
     WHEN typeof(NEW.content_type) <> 'text'
       OR length(CAST(NEW.content_type AS BLOB)) NOT BETWEEN 1 AND 255
     THEN RAISE(ABORT, 'CF0106 content_type is text of 1 to 255 bytes: leave it out for application/json')
-    WHEN instr(CAST(NEW.command_id || NEW.destination || NEW.kind || NEW.content_type AS BLOB), x'00')
+    WHEN instr(CAST(NEW.command_id || NEW.destination || NEW.kind || NEW.content_type AS BLOB),
+        x'00')
       OR NEW.command_id || NEW.destination || NEW.kind || NEW.content_type
         GLOB '*[' || char(1) || '-' || char(31) || char(127) || ']*'
     THEN RAISE(ABORT, 'CF0107 command_id, destination, kind and content_type hold no control characters: remove them')

@@ -10,6 +10,7 @@
 mod guards;
 mod guards_inbox;
 mod guards_input;
+mod guards_own;
 mod guards_random;
 mod guards_report;
 mod guards_values;

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use counterfoil_sqlite::{
-    OpenError, SCHEMA_VERSION, check_library, init, migrate, open_own, open_reader,
+    OpenError, SCHEMA_VERSION, check_library, init, migrate, open_own, open_reader, read_schema,
+    schema_sql,
 };
 use rusqlite::Connection;
+
+use crate::guards::Fixture;
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -239,4 +242,20 @@ fn a_file_or_folder_without_write_rights_is_refused() {
     rights("folder", 0o755);
     let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+fn the_printed_schema_is_the_schema_of_init() {
+    let fixture = Fixture::empty();
+    let printed = Connection::open_in_memory().unwrap();
+    printed.execute_batch(&schema_sql(Some("urn:example:it's")).unwrap()).unwrap();
+    let objects = |connection: &Connection| -> Vec<String> {
+        let mut query = connection
+            .prepare("SELECT type || ' ' || name || coalesce(sql, '') FROM sqlite_schema")
+            .unwrap();
+        query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(objects(&printed), objects(&fixture.own));
+    let meta = read_schema(&printed).unwrap();
+    assert_eq!((meta.source.as_str(), meta.version), ("urn:example:it's", 5));
 }
