@@ -56,3 +56,36 @@ pub trait InboxRows {
     /// Whether the error means that a twin holds the key now: wait, or answer 409.
     fn is_busy(error: &Self::Error) -> bool;
 }
+
+/// So that a guard may borrow the rows of a transaction that goes on after it.
+impl<R: InboxRows + ?Sized> InboxRows for &mut R {
+    type Error = R::Error;
+
+    fn now(&mut self) -> Result<Micros, Self::Error> {
+        (**self).now()
+    }
+
+    fn insert(
+        &mut self,
+        source: &str,
+        key: &str,
+        digest: Digest,
+        expires_at: Micros,
+    ) -> Result<Option<InboxEntry>, Self::Error> {
+        (**self).insert(source, key, digest, expires_at)
+    }
+
+    fn finish(
+        &mut self,
+        source: &str,
+        key: &str,
+        outcome: ReceiptOutcome,
+        result: &[u8],
+    ) -> Result<(), Self::Error> {
+        (**self).finish(source, key, outcome, result)
+    }
+
+    fn is_busy(error: &Self::Error) -> bool {
+        R::is_busy(error)
+    }
+}
