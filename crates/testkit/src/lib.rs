@@ -1,1 +1,15 @@
-//! Placeholder.
+//! What tests of Counterfoil need: a store in memory, a scripted transport, a clock in hand, and
+//! the suites that every store and every transport must pass.
+//!
+//! Guarantees: the memory store persists only what the state machine says, so that a test against
+//! it tests the same decisions as production. Does not: keep anything over the process's end.
+
+pub mod manual_clock;
+pub mod memory_store;
+pub mod receiver;
+pub mod scripted_transport;
+
+pub use manual_clock::ManualClock;
+pub use memory_store::{Fault, MemoryStore};
+pub use receiver::Receiver;
+pub use scripted_transport::{Script, ScriptedTransport, Sent};

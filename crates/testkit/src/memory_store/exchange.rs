@@ -1,0 +1,211 @@
+//! Settles, renewals and claims in one step, and what is due.
+//!
+//! Guarantees: a takeover whose outcome allows it is claimed again in the same exchange; a row
+//! that cannot be read parks itself alone. Does not: claim at paused destinations, or under a
+//! contract that is not the stored one.
+
+use counterfoil_core::domain::{
+    Destination, Digest, Input, Micros, Position, Reason, Seed, State, transition,
+};
+use counterfoil_core::port::store::{
+    ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Remaining, Renew, Settle, Settled,
+};
+
+use super::rows::{Beside, Change, DeliveryEntry, OutboxEntry, Rows};
+
+/// A takeover, a question and a claim: no look at one delivery takes more steps.
+const STEPS_MAX: usize = 4;
+
+/// Who looks, when, with which jitter.
+struct Look<'a> {
+    from: &'a ClaimFrom,
+    owner: &'a str,
+    seed: u64,
+    now: Micros,
+}
+
+impl Rows {
+    /// What an exchange did, and whether it wrote anything.
+    pub(super) fn exchange(&mut self, exchange: &Exchange, now: Micros) -> (Exchanged, bool) {
+        let mut done = Exchanged::default();
+        for settle in &exchange.settles {
+            let settled = self.settle(settle, now);
+            done.settled.push(settled);
+        }
+        let mut renewed = false;
+        for renewal in &exchange.renewals {
+            if self.renew(renewal, now) {
+                renewed = true;
+            } else {
+                done.lost.push(renewal.n);
+            }
+        }
+        let looked = self.claim_all(exchange, now, &mut done);
+        let wrote = !done.settled.is_empty() || renewed || looked;
+        (done, wrote)
+    }
+
+    fn settle(&mut self, settle: &Settle, now: Micros) -> Settled {
+        let claimed = &settle.claimed;
+        let (n, token) = (claimed.delivery.n, claimed.delivery.token);
+        let seed = settle.seed;
+        let Some(position) = self.position(n) else {
+            return Settled::Ignored(Reason::Ended);
+        };
+        let input = match settle.ended.clone() {
+            Ended::Outcome(outcome) => Input::Settled { token, outcome, seed },
+            Ended::Answer(answer) => Input::Answered { token, answer, seed },
+            Ended::HandedBack => Input::HandedBack { token },
+        };
+        // The attempt of another lease proves nothing about the row as it stands now.
+        let own = matches!(&position, Position::Open(open) if open.token == token);
+        let digests = own.then_some((claimed.digest, claimed.row_digest));
+        let beside = Beside { digests, started_at: Some(settle.started_at), now };
+        match self.apply(n, transition(&position, input, &settle.terms, now), beside) {
+            Change::Open(state) => Settled::Open(state),
+            Change::Ended(outcome) => Settled::Ended(outcome),
+            Change::Contradicted => Settled::Contradicted,
+            Change::Ignored(reason) | Change::Refused(reason) => Settled::Ignored(reason),
+        }
+    }
+
+    fn renew(&mut self, renewal: &Renew, now: Micros) -> bool {
+        let Some(position) = self.position(renewal.n) else {
+            return false;
+        };
+        let input = Input::Renewed { token: renewal.token };
+        let renewed = transition(&position, input, &renewal.terms, now);
+        let beside = Beside { now, ..Beside::default() };
+        matches!(self.apply(renewal.n, renewed, beside), Change::Open(_))
+    }
+
+    fn claim_all(&mut self, exchange: &Exchange, now: Micros, done: &mut Exchanged) -> bool {
+        let mut looked = false;
+        for from in &exchange.claim_from {
+            let name = from.destination.as_str();
+            let stored = self.destinations.get(name).and_then(|entry| entry.contract.as_ref());
+            if stored != Some(&from.terms.contract) {
+                done.differing.push(from.destination.clone());
+                continue;
+            }
+            if self.is_paused(name) {
+                continue;
+            }
+            let look = Look { from, owner: &exchange.owner, seed: exchange.seed, now };
+            let mut here = 0;
+            for n in self.due_at(name, now) {
+                if here >= from.limit || done.claimed.len() >= exchange.claim_limit {
+                    done.more = true;
+                    break;
+                }
+                looked = true;
+                here += usize::from(self.look(n, &look, done));
+            }
+        }
+        looked
+    }
+
+    /// What is due at a destination, the longest due first.
+    fn due_at(&self, destination: &str, now: Micros) -> Vec<i64> {
+        let due = |(n, entry): (&i64, &DeliveryEntry)| {
+            let at = entry.delivery.available_at.filter(|at| *at <= now)?;
+            (entry.destination == destination && entry.strange_state.is_none()).then_some((at, *n))
+        };
+        let mut found: Vec<_> = self.deliveries.iter().filter_map(due).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, n)| n).collect()
+    }
+
+    /// Looks at one due delivery; whether it was claimed.
+    fn look(&mut self, n: i64, look: &Look<'_>, done: &mut Exchanged) -> bool {
+        let mut taken_over = false;
+        for step in 0..STEPS_MAX {
+            let Some(before @ Position::Open(_)) = self.position(n) else { return false };
+            let Position::Open(open) = &before else { return false };
+            let was_leased = open.lease_until.is_some();
+            let row = self.outbox.get(&n).map(|entry| entry.row.clone());
+            let input = match &row {
+                Some(Ok(row)) => Input::Due {
+                    owner: look.owner.to_owned(),
+                    expires_at: row.expires_at,
+                    seed: Seed(look.seed.wrapping_add(n.unsigned_abs()).wrapping_add(step as u64)),
+                },
+                Some(Err(unreadable)) => Input::Unreadable { reason: unreadable.why.clone() },
+                None => Input::Unreadable { reason: "its outbox row is missing".into() },
+            };
+            let next = transition(&before, input, &look.from.terms, look.now);
+            let beside = Beside { now: look.now, ..Beside::default() };
+            let change = self.apply(n, next, beside);
+            let Change::Open(state) = change else { return false };
+            if state.is_parked() {
+                self.announce(n, done);
+                return false;
+            }
+            let Some(entry) = self.deliveries.get(&n) else { return false };
+            if entry.delivery.lease_until.is_some() {
+                let Some(Ok(command)) = row else { return false };
+                let digest = Digest::of(&command.body);
+                let row_digest = command.row_digest(digest);
+                let delivery = entry.delivery.clone();
+                done.claimed.push(Claimed { command, delivery, digest, row_digest, taken_over });
+                return true;
+            }
+            taken_over |= was_leased;
+            if entry.delivery.available_at.is_none_or(|at| at > look.now) {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn announce(&self, n: i64, done: &mut Exchanged) {
+        let Some(entry) = self.deliveries.get(&n) else { return };
+        let command = self.outbox.get(&n).map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
+        done.parked.push(ParkedNow {
+            command,
+            destination: entry.destination.clone(),
+            state: entry.delivery.state,
+            reason: entry.delivery.last_outcome.clone().unwrap_or_default(),
+        });
+    }
+
+    pub(super) fn next_due(&self, destinations: &[Destination]) -> Option<Micros> {
+        let served = |entry: &&DeliveryEntry| {
+            destinations.iter().any(|name| name.as_str() == entry.destination)
+                && !self.is_paused(&entry.destination)
+        };
+        self.deliveries
+            .values()
+            .filter(served)
+            .filter_map(|entry| entry.delivery.available_at)
+            .min()
+    }
+
+    pub(super) fn remaining(&self, destinations: &[Destination], now: Micros) -> Remaining {
+        let mut left = Remaining::default();
+        for (n, entry) in &self.deliveries {
+            let state = entry.delivery.state;
+            if !destinations.iter().any(|name| name.as_str() == entry.destination) {
+                left.unserved += 1;
+            } else if state.is_parked() {
+                left.parked += 1;
+            } else if self.is_paused(&entry.destination) {
+                left.paused += 1;
+                // An attempt in flight goes on to its end, pause or not.
+                left.busy += u64::from(entry.delivery.lease_until.is_some_and(|at| at > now));
+            } else {
+                left.busy += u64::from(self.is_busy(*n, state, now));
+            }
+        }
+        left
+    }
+
+    fn is_busy(&self, n: i64, state: State, now: Micros) -> bool {
+        let not_before = self.outbox.get(&n).and_then(|entry| entry.row.as_ref().ok()?.not_before);
+        match state {
+            State::Pending => not_before.is_none_or(|at| at <= now),
+            State::Sending | State::Asking => true,
+            State::Published | State::Dead | State::Uncertain | State::Conflict => false,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the audit reads: facts about commands and events, and totals.
+//!
+//! Guarantees: orphans are told too; a page is one snapshot. Does not: judge.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use counterfoil_core::domain::Micros;
+use counterfoil_core::domain::laws::{
+    AttemptFacts, CommandFacts, DeliveryFacts, EventFacts, ReceiptFacts, Totals,
+};
+use counterfoil_core::port::read::{Facts, FactsFrom};
+
+use super::rows::{OutboxEntry, Rows};
+use super::story::state_name;
+
+impl Rows {
+    pub(super) fn facts(&self, from: FactsFrom, limit: usize, now: Micros) -> Facts {
+        let after = from.after.saturating_add(1);
+        let mut all: BTreeSet<i64> = self.deliveries.range(after..).map(|(n, _)| *n).collect();
+        if !from.open_only {
+            all.extend(self.outbox.range(after..).map(|(n, _)| *n));
+            all.extend(self.receipts.range((after, 0)..).map(|((n, _), _)| *n));
+            all.extend(self.attempts.range(after..).map(|(n, _)| *n));
+        }
+        let last = all.len() <= limit;
+        let commands = all.into_iter().take(limit).map(|n| self.facts_of(n)).collect();
+        Facts { now, commands, last }
+    }
+
+    fn facts_of(&self, n: i64) -> CommandFacts {
+        let outbox = self.outbox.get(&n);
+        let id = outbox.map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
+        let clearing = self.actions.iter().filter(|action| {
+            action.about == id
+                && ["retry", "resolve", "redeliver", "restored"]
+                    .iter()
+                    .any(|verb| action.verb.starts_with(verb))
+        });
+        let attempts = self.attempts.get(&n).into_iter().flatten();
+        CommandFacts {
+            n,
+            outbox: outbox.and_then(|entry| entry.row.as_ref().ok()).map(|row| (**row).clone()),
+            has_outbox: outbox.is_some(),
+            erased: outbox.is_some_and(|entry| entry.erased),
+            delivery: self.deliveries.get(&n).map(|entry| DeliveryFacts {
+                delivery: entry.delivery.clone(),
+                state_name: state_name(entry),
+                destination: entry.destination.clone(),
+                digest: entry.digests.map(|(digest, _)| digest),
+                row_digest: entry.digests.map(|(_, row)| row),
+            }),
+            receipts: self
+                .receipts_of(n)
+                .map(|entry| ReceiptFacts {
+                    receipt: entry.receipt.clone(),
+                    destination: entry.destination.clone(),
+                    digest: entry.digests.map(|(digest, _)| digest),
+                    row_digest: entry.digests.map(|(_, row)| row),
+                })
+                .collect(),
+            attempts: attempts
+                .map(|entry| AttemptFacts {
+                    round: entry.attempted.round,
+                    purpose: entry.attempted.purpose.name().into(),
+                    outcome: entry.attempted.outcome.into(),
+                    ended_at: entry.ended_at,
+                })
+                .collect(),
+            cleared_at: clearing.map(|action| action.recorded_at).collect(),
+            archived: self.archived.contains_key(&id),
+            id,
+        }
+    }
+
+    pub(super) fn event_facts(
+        &self,
+        after: Option<&(String, i64)>,
+        limit: usize,
+    ) -> Vec<EventFacts> {
+        let mut found: BTreeMap<(&str, i64), i64> = BTreeMap::new();
+        for row in self.outbox.values().filter_map(|entry| entry.row.as_ref().ok()) {
+            if let (Some(stream), Some(seq)) = (&row.stream, row.seq) {
+                *found.entry((stream.as_str(), seq)).or_default() += 1;
+            }
+        }
+        for id in self.archived.keys() {
+            let mut parts = id.rsplitn(3, ':');
+            if let (Some(_), Some(seq), Some(stream)) = (parts.next(), parts.next(), parts.next())
+                && let Ok(seq) = seq.parse()
+            {
+                *found.entry((stream, seq)).or_default() += 1;
+            }
+        }
+        let mut before: Option<(&str, i64)> = None;
+        let mut facts = Vec::new();
+        for ((stream, seq), event) in &self.events {
+            let seq_before = before.filter(|(name, _)| name == stream).map_or(0, |(_, seq)| seq);
+            before = Some((stream, *seq));
+            let key = (stream.clone(), *seq);
+            if after.is_some_and(|after| key <= *after) {
+                continue;
+            }
+            if facts.len() >= limit {
+                break;
+            }
+            facts.push(EventFacts {
+                stream: stream.clone(),
+                seq: *seq,
+                seq_before,
+                commands: event.commands,
+                found: found.get(&(stream.as_str(), *seq)).copied().unwrap_or(0),
+            });
+        }
+        facts
+    }
+
+    pub(super) fn totals(&self) -> Vec<Totals> {
+        let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
+        let mut tallies: BTreeMap<(String, String), (i64, i64)> = BTreeMap::new();
+        for entry in self.outbox.values() {
+            of(&mut totals, entry.destination()).outbox += 1;
+        }
+        for tomb in self.archived.values() {
+            of(&mut totals, &tomb.destination).archived += 1;
+            let key = (tomb.destination.clone(), tomb.outcome.clone());
+            tallies.entry(key).or_default().1 += 1;
+        }
+        for entry in self.deliveries.values() {
+            of(&mut totals, &entry.destination).open += 1;
+        }
+        for (key, count) in &self.tally {
+            tallies.entry(key.clone()).or_default().0 += count;
+        }
+        let ended: BTreeMap<i64, _> =
+            self.receipts.iter().map(|((n, _), entry)| (*n, entry)).collect();
+        for (n, entry) in ended {
+            if !self.deliveries.contains_key(&n) {
+                let outcome = entry.receipt.outcome.name().to_owned();
+                tallies.entry((entry.destination.clone(), outcome)).or_default().1 += 1;
+            }
+        }
+        for ((destination, outcome), (tally, receipts)) in tallies {
+            of(&mut totals, &destination).tally.push((outcome, tally, receipts));
+        }
+        totals.into_values().collect()
+    }
+}
+
+fn of<'t>(totals: &'t mut BTreeMap<String, Totals>, destination: &str) -> &'t mut Totals {
+    totals.entry(destination.to_owned()).or_insert_with(|| Totals {
+        destination: destination.to_owned(),
+        outbox: 0,
+        archived: 0,
+        open: 0,
+        tally: Vec::new(),
+    })
+}

@@ -1,0 +1,193 @@
+//! Recording what is meant: bare commands, decisions, contracts.
+//!
+//! Guarantees: the same id with the same content is `Repeated`, with other content refused; a
+//! decision is written whole or not at all. Does not: know lanes or expiry yet; both are refused.
+
+use std::sync::Arc;
+
+use counterfoil_core::domain::{
+    Command, CommandId, CommandRefused, Contract, Destination, Digest, Event, EventRow, IdRefused,
+    Micros, OutboxRow, Stream,
+};
+use counterfoil_core::port::store::{Append, Appended, Declared, Recorded, WriteRefused};
+
+use super::rows::{OutboxEntry, Rows};
+
+/// Stream, seq and index of a command in its decision.
+type Place = Option<(Stream, i64, i64)>;
+
+fn check(id: &CommandId, command: &Command, max: usize) -> Result<(), WriteRefused> {
+    let not_yet = |what| WriteRefused::NotYet { id: id.to_string(), what };
+    if command.ordering_key.is_some() {
+        return Err(not_yet("ordering_key"));
+    }
+    if command.expires_at.is_some() {
+        return Err(not_yet("expires_at"));
+    }
+    Ok(command.check(max)?)
+}
+
+impl Rows {
+    pub(super) fn record(
+        &mut self,
+        command: Command,
+        max: usize,
+        now: Micros,
+    ) -> Result<Recorded, WriteRefused> {
+        let missing = IdRefused::Empty { what: "command id", max: CommandId::MAX_BYTES };
+        let id = command.id.clone().ok_or(CommandRefused::Id(missing))?;
+        check(&id, &command, max)?;
+        if let Some(same) = self.stands_same(&id, &command) {
+            let conflict = WriteRefused::Conflict { id: id.to_string() };
+            return if same { Ok(Recorded::Repeated) } else { Err(conflict) };
+        }
+        self.insert(id, command, None, now);
+        Ok(Recorded::Recorded)
+    }
+
+    /// Whether what stands under this id is the same intent; `None` if nothing stands.
+    fn stands_same(&self, id: &CommandId, command: &Command) -> Option<bool> {
+        if let Some(tomb) = self.archived.get(id.as_str()) {
+            let same = tomb.digest == Digest::of(&command.body)
+                && tomb.destination == command.destination.as_str()
+                && tomb.kind == command.kind.as_str();
+            return Some(same);
+        }
+        let entry = self.outbox.get(&self.n_of(id.as_str())?)?;
+        let same = |row: &Arc<OutboxRow>| !entry.erased && row.is_same_intent(command);
+        Some(entry.row.as_ref().is_ok_and(same))
+    }
+
+    fn insert(&mut self, id: CommandId, command: Command, place: Place, now: Micros) {
+        let n = self.next_n();
+        self.ids.insert(id.as_str().as_bytes().to_vec(), n);
+        let headers = command.headers_json();
+        let (stream, seq, idx) = place
+            .map_or((None, None, None), |(stream, seq, idx)| (Some(stream), Some(seq), Some(idx)));
+        let row = OutboxRow {
+            n,
+            command_id: id,
+            stream,
+            seq,
+            idx,
+            destination: command.destination,
+            kind: command.kind,
+            ordering_key: None,
+            body: command.body,
+            content_type: command.content_type,
+            headers,
+            core_digest: command.core_digest.map(|digest| digest.to_hex()),
+            not_before: command.not_before,
+            expires_at: None,
+            recorded_at: now,
+        };
+        self.put_delivery(n, row.destination.as_str(), row.not_before.unwrap_or(now));
+        self.outbox.insert(n, OutboxEntry { row: Ok(Arc::new(row)), erased: false });
+    }
+
+    fn head(&self, stream: &str) -> i64 {
+        let all = (stream.to_owned(), i64::MIN)..=(stream.to_owned(), i64::MAX);
+        self.events.range(all).next_back().map_or(0, |((_, seq), _)| *seq)
+    }
+
+    pub(super) fn append(
+        &mut self,
+        append: Append,
+        max: usize,
+        now: Micros,
+    ) -> Result<Appended, WriteRefused> {
+        let Append { stream, expected_seq, events, commands } = append;
+        let actual = self.head(stream.as_str());
+        if actual != expected_seq {
+            let (stream, expected) = (stream.to_string(), expected_seq);
+            return Err(WriteRefused::VersionConflict { stream, expected, actual });
+        }
+        if events.is_empty() {
+            return Err(WriteRefused::NoEvent { stream: stream.to_string() });
+        }
+        self.check_causes(&stream, &events)?;
+        let last = actual + i64::try_from(events.len()).unwrap_or(i64::MAX);
+        let mut ids = Vec::with_capacity(commands.len());
+        for (at, command) in commands.iter().enumerate() {
+            let id = self.generated_id(&stream, last, at, command)?;
+            check(&id, command, max)?;
+            ids.push(id);
+        }
+        let issued = i64::try_from(commands.len()).unwrap_or(i64::MAX);
+        for (seq, event) in (actual + 1..).zip(events) {
+            let Event { kind, body, cause } = event;
+            let commands = if seq == last { issued } else { 0 };
+            let row = EventRow {
+                stream: stream.clone(),
+                seq,
+                kind,
+                body,
+                cause,
+                commands,
+                recorded_at: now,
+            };
+            self.events.insert((stream.to_string(), seq), row);
+        }
+        for ((command, id), idx) in commands.into_iter().zip(&ids).zip(0..) {
+            self.insert(id.clone(), command, Some((stream.clone(), last, idx)), now);
+        }
+        Ok(Appended { seq: last, command_ids: ids })
+    }
+
+    fn generated_id(
+        &self,
+        stream: &Stream,
+        seq: i64,
+        at: usize,
+        command: &Command,
+    ) -> Result<CommandId, WriteRefused> {
+        let id = CommandId::of_decision(stream, seq, at).map_err(CommandRefused::Id)?;
+        if command.id.as_ref().is_some_and(|given| *given != id) {
+            let why = format!("a decision's commands are named {stream}:seq:index; leave it out");
+            return Err(CommandRefused::Value { id: id.to_string(), what: "id", why }.into());
+        }
+        if self.stands_same(&id, command).is_some() {
+            return Err(WriteRefused::Conflict { id: id.to_string() });
+        }
+        Ok(id)
+    }
+
+    fn check_causes(&self, stream: &Stream, events: &[Event]) -> Result<(), WriteRefused> {
+        let stands = |cause: &String| {
+            let all = (stream.to_string(), i64::MIN)..=(stream.to_string(), i64::MAX);
+            self.events.range(all).any(|(_, event)| event.cause.as_ref() == Some(cause))
+        };
+        for (at, event) in events.iter().enumerate() {
+            let Some(cause) = &event.cause else { continue };
+            let twice = events[..at].iter().any(|other| other.cause.as_ref() == Some(cause));
+            if twice || stands(cause) {
+                let (stream, cause) = (stream.to_string(), cause.clone());
+                return Err(WriteRefused::CauseTaken { stream, cause });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn load(&self, stream: &Stream, after: i64, limit: usize) -> Vec<EventRow> {
+        let from = (stream.to_string(), after.saturating_add(1));
+        let all = from..=(stream.to_string(), i64::MAX);
+        self.events.range(all).take(limit).map(|(_, event)| event.clone()).collect()
+    }
+
+    pub(super) fn declare(
+        &mut self,
+        destination: &Destination,
+        contract: &Contract,
+        replace: bool,
+    ) -> (Declared, bool) {
+        let entry = self.destinations.entry(destination.to_string()).or_default();
+        match &entry.contract {
+            Some(stored) if stored == contract => (Declared::Agreed, false),
+            Some(_) if !replace => (Declared::Differs, false),
+            Some(_) | None => {
+                entry.contract = Some(contract.clone());
+                (Declared::Agreed, true)
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! A store in memory, for tests: tables behind a mutex, and a clock passed in.
+//!
+//! Guarantees: it persists only what `transition` says; each method is one step that others see
+//! whole or not at all; `changed` works under tokio's paused time. Does not: keep anything on a
+//! disk, or answer SQL (tests say beforehand what `expected` finds).
+
+mod exchange;
+mod facts;
+mod intent;
+mod report;
+pub mod rows;
+mod story;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use counterfoil_core::domain::command::BODY_BYTES_MAX;
+use counterfoil_core::domain::laws::{EventFacts, Totals};
+use counterfoil_core::domain::store_clock::StoreClock;
+use counterfoil_core::domain::transition::Report;
+use counterfoil_core::domain::{
+    Command, CommandId, Contract, Destination, EventRow, Micros, Stream,
+};
+use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
+use counterfoil_core::port::store::{
+    Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
+    WriteRefused,
+};
+use counterfoil_core::port::{Clock, Store, SystemClock};
+use tokio::sync::watch;
+
+use rows::Rows;
+
+/// How an exchange fails, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// `Unavailable`: nothing was written.
+    Unavailable,
+    /// `NotKnown`, and it did take effect.
+    NotKnownApplied,
+    /// `NotKnown`, and it did not take effect.
+    NotKnownLost,
+}
+
+struct Shared {
+    rows: Mutex<Rows>,
+    clock: Arc<dyn Clock>,
+    store_clock: Mutex<StoreClock>,
+    commits: watch::Sender<u64>,
+    faults: Mutex<VecDeque<Fault>>,
+    body_bytes_max: usize,
+    source: Arc<str>,
+}
+
+/// A store in memory. Clones share the same rows.
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+    /// The newest commit that `changed` of this clone has told of.
+    told: AtomicU64,
+}
+
+impl Clone for MemoryStore {
+    fn clone(&self) -> Self {
+        let told = AtomicU64::new(self.told.load(Ordering::Acquire));
+        Self { shared: Arc::clone(&self.shared), told }
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new(SystemClock)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MemoryStore {
+    /// An empty store that reads `clock`.
+    #[must_use]
+    pub fn new(clock: impl Clock) -> Self {
+        let store_clock = StoreClock::start(clock.machine(), clock.boot(), Micros::new(0));
+        let shared = Shared {
+            rows: Mutex::new(Rows::default()),
+            clock: Arc::new(clock),
+            store_clock: Mutex::new(store_clock),
+            commits: watch::Sender::new(0),
+            faults: Mutex::default(),
+            body_bytes_max: BODY_BYTES_MAX,
+            source: "urn:counterfoil:memory".into(),
+        };
+        Self { shared: Arc::new(shared), told: AtomicU64::new(0) }
+    }
+
+    /// The rows as they stand, for a test to look at or to spoil; counts as a commit.
+    pub fn with_rows<T>(&self, touch: impl FnOnce(&mut Rows) -> T) -> T {
+        let told = touch(&mut locked(&self.shared.rows));
+        self.committed();
+        told
+    }
+
+    /// Pauses a destination, for `why`.
+    pub fn pause(&self, destination: &str, why: &str) {
+        self.with_rows(|rows| {
+            let entry = rows.destinations.entry(destination.to_owned()).or_default();
+            entry.paused = Some(why.to_owned());
+        });
+    }
+
+    /// Ends a pause.
+    pub fn resume(&self, destination: &str) {
+        self.with_rows(|rows| {
+            rows.destinations.entry(destination.to_owned()).or_default().paused = None;
+        });
+    }
+
+    /// Puts a row that no reader can decode, as foreign SQL would; its `n`.
+    pub fn put_unreadable(&self, command_id: &[u8], destination: &str) -> i64 {
+        let now = self.time().unwrap_or_default();
+        self.with_rows(|rows| rows.put_unreadable(command_id, destination, now))
+    }
+
+    /// Says what `expected` finds for the query `sql`.
+    pub fn expect(&self, sql: &str, ids: impl IntoIterator<Item = String>) {
+        let ids = ids.into_iter().collect();
+        self.with_rows(|rows| rows.expected.insert(sql.to_owned(), ids));
+    }
+
+    /// The next exchanges fail so, one after the other.
+    pub fn fail_exchange(&self, fault: Fault) {
+        locked(&self.shared.faults).push_back(fault);
+    }
+
+    /// How many commits there were; reads and refusals make none.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        *self.shared.commits.borrow()
+    }
+
+    fn committed(&self) {
+        self.shared.commits.send_modify(|count| *count += 1);
+    }
+
+    fn time(&self) -> Result<Micros, StoreError> {
+        let clock = &self.shared.clock;
+        let (machine, boot) = (clock.machine(), clock.boot());
+        Ok(locked(&self.shared.store_clock).observe(machine, boot)?)
+    }
+
+    /// One write: `write` says whether it changed anything.
+    fn write<T>(
+        &self,
+        write: impl FnOnce(&mut Rows, Micros) -> (T, bool),
+    ) -> Result<T, StoreError> {
+        let now = self.time()?;
+        let (told, changed) = write(&mut locked(&self.shared.rows), now);
+        if changed {
+            self.committed();
+        }
+        Ok(told)
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Rows, Micros) -> T) -> Result<T, StoreError> {
+        let now = self.time()?;
+        Ok(read(&locked(&self.shared.rows), now))
+    }
+
+    fn exchanged(&self, exchange: &Exchange) -> Result<Exchanged, StoreError> {
+        let fault = locked(&self.shared.faults).pop_front();
+        let not_known = || StoreError::NotKnown("scripted".into());
+        match fault {
+            Some(Fault::Unavailable) => return Err(StoreError::Unavailable("scripted".into())),
+            Some(Fault::NotKnownLost) => return Err(not_known()),
+            Some(Fault::NotKnownApplied) | None => {}
+        }
+        let done = self.write(|rows, now| rows.exchange(exchange, now))?;
+        if fault.is_some() { Err(not_known()) } else { Ok(done) }
+    }
+
+    async fn wait_for_commit(&self, at_most: Duration) {
+        let mut commits = self.shared.commits.subscribe();
+        let told = self.told.load(Ordering::Acquire);
+        let newer = tokio::time::timeout(at_most, commits.wait_for(|count| *count != told)).await;
+        if let Ok(Ok(count)) = newer {
+            self.told.store(*count, Ordering::Release);
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn source(&self) -> Arc<str> {
+        Arc::clone(&self.shared.source)
+    }
+
+    fn now(&self) -> Result<Micros, StoreError> {
+        self.time()
+    }
+
+    async fn enqueue(
+        &self,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Result<Recorded, WriteRefused>>, StoreError> {
+        let max = self.shared.body_bytes_max;
+        self.write(|rows, now| {
+            let before = rows.newest;
+            let answers =
+                commands.into_iter().map(|command| rows.record(command, max, now)).collect();
+            (answers, rows.newest != before)
+        })
+    }
+
+    async fn append(&self, append: Append) -> Result<Result<Appended, WriteRefused>, StoreError> {
+        let max = self.shared.body_bytes_max;
+        self.write(|rows, now| {
+            let appended = rows.append(append, max, now);
+            let changed = appended.is_ok();
+            (appended, changed)
+        })
+    }
+
+    async fn load(
+        &self,
+        stream: &Stream,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        self.read(|rows, _| rows.load(stream, after, limit))
+    }
+
+    async fn declare(
+        &self,
+        destination: &Destination,
+        contract: &Contract,
+        replace: bool,
+    ) -> Result<Declared, StoreError> {
+        self.write(|rows, _| rows.declare(destination, contract, replace))
+    }
+
+    async fn exchange(&self, exchange: Exchange) -> Result<Exchanged, StoreError> {
+        self.exchanged(&exchange)
+    }
+
+    async fn next_due(&self, destinations: &[Destination]) -> Result<Option<Micros>, StoreError> {
+        self.read(|rows, _| rows.next_due(destinations))
+    }
+
+    fn changed(&self, at_most: Duration) -> impl Future<Output = ()> + Send {
+        self.wait_for_commit(at_most)
+    }
+
+    async fn remaining(&self, destinations: &[Destination]) -> Result<Remaining, StoreError> {
+        self.read(|rows, now| rows.remaining(destinations, now))
+    }
+
+    async fn report(&self, command_id: &CommandId, report: Report) -> Result<Reported, StoreError> {
+        self.write(|rows, now| rows.report(command_id, report, now))
+    }
+
+    async fn status(&self) -> Result<Status, StoreError> {
+        self.read(Rows::status)
+    }
+
+    async fn list(&self, filter: Filter) -> Result<Vec<Listed>, StoreError> {
+        self.read(|rows, _| rows.list(&filter))
+    }
+
+    async fn show(&self, command_id: &str) -> Result<Option<Story>, StoreError> {
+        self.read(|rows, _| rows.show(command_id))
+    }
+
+    async fn facts(&self, from: FactsFrom, limit: usize) -> Result<Facts, StoreError> {
+        self.read(|rows, now| rows.facts(from, limit, now))
+    }
+
+    async fn event_facts(
+        &self,
+        after: Option<(String, i64)>,
+        limit: usize,
+    ) -> Result<Vec<EventFacts>, StoreError> {
+        self.read(|rows, _| rows.event_facts(after.as_ref(), limit))
+    }
+
+    async fn totals(&self) -> Result<Vec<Totals>, StoreError> {
+        self.read(|rows, _| rows.totals())
+    }
+
+    async fn expected(
+        &self,
+        sql: &str,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+        let found = self.read(|rows, _| {
+            let ids = rows.expected.get(sql)?;
+            Some(ids.iter().skip(skip).take(limit).cloned().collect())
+        })?;
+        found.ok_or_else(|| {
+            StoreError::Broken("a store in memory answers no SQL; say `expect` first".into())
+        })
+    }
+
+    async fn known(&self, ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        self.read(|rows, _| {
+            let known =
+                |id: &String| rows.n_of(id).is_some() || rows.archived.contains_key(id.as_str());
+            ids.iter().map(known).collect()
+        })
+    }
+}

@@ -1,0 +1,354 @@
+//! The tables in memory: the same names and columns as in a database.
+//!
+//! Guarantees: [`Rows::apply`] is the only way from a transition to rows. Does not: guard; a test
+//! may put any row it likes, which is how broken stores are made.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use counterfoil_core::domain::transition::Report;
+use counterfoil_core::domain::{
+    Attempted, CommandId, Contract, Delivery, Digest, EventRow, Micros, Next, OutboxRow, Position,
+    Reason, Receipt, State, Transition,
+};
+
+/// An outbox row.
+#[derive(Clone, Debug)]
+pub struct OutboxEntry {
+    /// The row; `Err` says why it cannot be decoded.
+    pub row: Result<Arc<OutboxRow>, Unreadable>,
+    /// Its body was erased on request.
+    pub erased: bool,
+}
+
+/// An outbox row that no reader can decode, as foreign SQL may write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The id's bytes.
+    pub command_id: Vec<u8>,
+    /// Its destination.
+    pub destination: String,
+    /// What is wrong with it.
+    pub why: String,
+    /// When it was recorded.
+    pub recorded_at: Micros,
+}
+
+impl OutboxEntry {
+    /// The id's bytes.
+    #[must_use]
+    pub fn id_bytes(&self) -> &[u8] {
+        match &self.row {
+            Ok(row) => row.command_id.as_str().as_bytes(),
+            Err(unreadable) => &unreadable.command_id,
+        }
+    }
+
+    /// The id for people, lossy where it is no UTF-8.
+    #[must_use]
+    pub fn id_text(&self) -> String {
+        String::from_utf8_lossy(self.id_bytes()).into_owned()
+    }
+
+    /// The destination.
+    #[must_use]
+    pub fn destination(&self) -> &str {
+        match &self.row {
+            Ok(row) => row.destination.as_str(),
+            Err(unreadable) => &unreadable.destination,
+        }
+    }
+
+    /// When it was recorded.
+    #[must_use]
+    pub fn recorded_at(&self) -> Micros {
+        match &self.row {
+            Ok(row) => row.recorded_at,
+            Err(unreadable) => unreadable.recorded_at,
+        }
+    }
+}
+
+/// A delivery row.
+#[derive(Clone, Debug)]
+pub struct DeliveryEntry {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// Its destination column.
+    pub destination: String,
+    /// A state name that is none; as foreign SQL may write it.
+    pub strange_state: Option<String>,
+    /// The digests of body and row, once an attempt ended.
+    pub digests: Option<(Digest, Digest)>,
+}
+
+/// A receipt row.
+#[derive(Clone, Debug)]
+pub struct ReceiptEntry {
+    /// The receipt.
+    pub receipt: Receipt,
+    /// Its destination column.
+    pub destination: String,
+    /// The digests of body and row, where an attempt preceded it.
+    pub digests: Option<(Digest, Digest)>,
+}
+
+/// An attempt row.
+#[derive(Clone, Debug)]
+pub struct AttemptEntry {
+    /// What is kept.
+    pub attempted: Attempted,
+    /// When it began, where that is known.
+    pub started_at: Option<Micros>,
+    /// When it ended.
+    pub ended_at: Micros,
+}
+
+/// A contradiction row.
+#[derive(Clone, Debug)]
+pub struct ContradictionEntry {
+    /// The command.
+    pub command_id: String,
+    /// The round whose receipt it contradicts.
+    pub round: u32,
+    /// What was said.
+    pub report: Report,
+    /// When.
+    pub recorded_at: Micros,
+}
+
+/// A destination row.
+#[derive(Clone, Debug, Default)]
+pub struct DestinationEntry {
+    /// The stored contract.
+    pub contract: Option<Contract>,
+    /// Why it is paused, if it is.
+    pub paused: Option<String>,
+}
+
+/// The tombstone of an archived command.
+#[derive(Clone, Debug)]
+pub struct Tombstone {
+    /// Its destination.
+    pub destination: String,
+    /// Its kind.
+    pub kind: String,
+    /// The body's digest.
+    pub digest: Digest,
+    /// The outcome of its newest round.
+    pub outcome: String,
+    /// How many rounds it had.
+    pub rounds: u32,
+}
+
+/// What a person did.
+#[derive(Clone, Debug)]
+pub struct ActionEntry {
+    /// The verb, such as `resolve --not-done`.
+    pub verb: String,
+    /// The command.
+    pub about: String,
+    /// Who.
+    pub actor: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub recorded_at: Micros,
+}
+
+/// All tables of one store.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// By `n`.
+    pub outbox: BTreeMap<i64, OutboxEntry>,
+    /// From the id's bytes to `n`.
+    pub ids: BTreeMap<Vec<u8>, i64>,
+    /// By `n`.
+    pub deliveries: BTreeMap<i64, DeliveryEntry>,
+    /// By `n` and round.
+    pub receipts: BTreeMap<(i64, u32), ReceiptEntry>,
+    /// By `n`, oldest first.
+    pub attempts: BTreeMap<i64, Vec<AttemptEntry>>,
+    /// Oldest first.
+    pub contradictions: Vec<ContradictionEntry>,
+    /// By stream and seq.
+    pub events: BTreeMap<(String, i64), EventRow>,
+    /// By name.
+    pub destinations: BTreeMap<String, DestinationEntry>,
+    /// By destination and outcome.
+    pub tally: BTreeMap<(String, String), i64>,
+    /// By command id.
+    pub archived: BTreeMap<String, Tombstone>,
+    /// Oldest first.
+    pub actions: Vec<ActionEntry>,
+    /// What `expected` answers, by query.
+    pub expected: BTreeMap<String, Vec<String>>,
+    /// The largest `n` ever given.
+    pub newest: i64,
+}
+
+/// What a transition came to once it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Open(State),
+    Ended(&'static str),
+    Contradicted,
+    Ignored(Reason),
+    Refused(Reason),
+}
+
+/// What the writer of a transition knows beside it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beside {
+    pub(super) digests: Option<(Digest, Digest)>,
+    pub(super) started_at: Option<Micros>,
+    pub(super) now: Micros,
+}
+
+impl Rows {
+    /// The `n` of a command.
+    #[must_use]
+    pub fn n_of(&self, command_id: &str) -> Option<i64> {
+        self.ids.get(command_id.as_bytes()).copied()
+    }
+
+    /// The open delivery of a command, for tests to look at and to spoil.
+    pub fn delivery_mut(&mut self, command_id: &str) -> Option<&mut DeliveryEntry> {
+        let n = self.n_of(command_id)?;
+        self.deliveries.get_mut(&n)
+    }
+
+    /// The receipts of a command, oldest round first.
+    pub fn receipts_of(&self, n: i64) -> impl DoubleEndedIterator<Item = &ReceiptEntry> {
+        self.receipts.range((n, 0)..=(n, u32::MAX)).map(|(_, entry)| entry)
+    }
+
+    /// Whether a destination is paused.
+    #[must_use]
+    pub fn is_paused(&self, destination: &str) -> bool {
+        self.destinations.get(destination).is_some_and(|entry| entry.paused.is_some())
+    }
+
+    pub(super) fn next_n(&mut self) -> i64 {
+        self.newest += 1;
+        self.newest
+    }
+
+    pub(super) fn position(&self, n: i64) -> Option<Position> {
+        match self.deliveries.get(&n) {
+            Some(entry) => Some(Position::Open(entry.delivery.clone())),
+            None => {
+                self.receipts_of(n).next_back().map(|entry| Position::Ended(entry.receipt.clone()))
+            }
+        }
+    }
+
+    /// Writes what a transition says.
+    pub(super) fn apply(&mut self, n: i64, transition: Transition, beside: Beside) -> Change {
+        match transition {
+            Transition::Applied { next, attempted } => {
+                self.keep_attempt(n, attempted, beside);
+                match next {
+                    Next::Open(delivery) => self.put_open(n, delivery, beside),
+                    Next::Ended(receipt) => self.end(n, receipt, beside),
+                    Next::Contradicted(report) => self.contradict(n, report, beside.now),
+                }
+            }
+            Transition::Ignored { reason, attempted } => {
+                self.keep_attempt(n, attempted, beside);
+                Change::Ignored(reason)
+            }
+            Transition::Refused(reason) => Change::Refused(reason),
+        }
+    }
+
+    fn keep_attempt(&mut self, n: i64, attempted: Option<Attempted>, beside: Beside) {
+        if let Some(attempted) = attempted {
+            let entry =
+                AttemptEntry { attempted, started_at: beside.started_at, ended_at: beside.now };
+            self.attempts.entry(n).or_default().push(entry);
+        }
+    }
+
+    fn put_open(&mut self, n: i64, delivery: Delivery, beside: Beside) -> Change {
+        let state = delivery.state;
+        if let Some(entry) = self.deliveries.get_mut(&n) {
+            entry.delivery = delivery;
+            entry.digests = beside.digests.or(entry.digests);
+        } else if let Some(outbox) = self.outbox.get(&n) {
+            let destination = outbox.destination().to_owned();
+            let entry = DeliveryEntry { delivery, destination, strange_state: None, digests: None };
+            self.deliveries.insert(n, entry);
+        }
+        Change::Open(state)
+    }
+
+    fn end(&mut self, n: i64, receipt: Receipt, beside: Beside) -> Change {
+        let outcome = receipt.outcome.name();
+        if let Some(entry) = self.deliveries.remove(&n) {
+            let tally = (entry.destination.clone(), outcome.to_owned());
+            *self.tally.entry(tally).or_default() += 1;
+            let digests = beside.digests.or(entry.digests);
+            let round = receipt.round;
+            let destination = entry.destination;
+            self.receipts.insert((n, round), ReceiptEntry { receipt, destination, digests });
+        }
+        Change::Ended(outcome)
+    }
+
+    fn contradict(&mut self, n: i64, report: Report, now: Micros) -> Change {
+        let round = self.receipts_of(n).next_back().map_or(0, |entry| entry.receipt.round);
+        let id = self.outbox.get(&n).map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
+        self.contradict_id(id, round, report, now)
+    }
+
+    pub(super) fn contradict_id(
+        &mut self,
+        command_id: String,
+        round: u32,
+        report: Report,
+        now: Micros,
+    ) -> Change {
+        let same = |entry: &ContradictionEntry| {
+            entry.command_id == command_id
+                && entry.round == round
+                && entry.report.outcome == report.outcome
+                && entry.report.result == report.result
+                && entry.report.evidence == report.evidence
+        };
+        if !self.contradictions.iter().any(same) {
+            let entry = ContradictionEntry { command_id, round, report, recorded_at: now };
+            self.contradictions.push(entry);
+        }
+        Change::Contradicted
+    }
+
+    /// Puts a row that no reader can decode, as foreign SQL would, and its delivery.
+    pub fn put_unreadable(&mut self, command_id: &[u8], destination: &str, now: Micros) -> i64 {
+        let n = self.next_n();
+        let why = match CommandId::from_bytes(command_id) {
+            Ok(_) => "the headers are no JSON object of strings".to_owned(),
+            Err(refused) => refused.to_string(),
+        };
+        let unreadable = Unreadable {
+            command_id: command_id.to_vec(),
+            destination: destination.to_owned(),
+            why,
+            recorded_at: now,
+        };
+        self.outbox.insert(n, OutboxEntry { row: Err(unreadable), erased: false });
+        self.ids.insert(command_id.to_vec(), n);
+        self.put_delivery(n, destination, now);
+        n
+    }
+
+    pub(super) fn put_delivery(&mut self, n: i64, destination: &str, due: Micros) {
+        let entry = DeliveryEntry {
+            delivery: Delivery::new(n, due),
+            destination: destination.to_owned(),
+            strange_state: None,
+            digests: None,
+        };
+        self.deliveries.insert(n, entry);
+    }
+}
