@@ -190,6 +190,9 @@ pub enum Reason {
     /// A published command cannot be withdrawn.
     #[error("it was accepted by its receiver; `resolve` it instead")]
     Published,
+    /// A receiver reports only that it did or that it refused.
+    #[error("a report says completed or rejected, nothing else")]
+    NotReportable,
 }
 
 /// What an attempt row is about.

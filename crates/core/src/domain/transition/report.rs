@@ -4,14 +4,20 @@
 //! outcome later is kept as a contradiction; a fenced one counts only for the newest token.
 //! Does not: believe more than `completed` and `rejected`.
 
+use super::super::lease::Token;
 use super::super::receipt::ReceiptOutcome;
 use super::super::time::Micros;
 use super::{Next, Position, Reason, Report, Transition, receipt};
 
 pub(super) fn reported(position: &Position, report: Report, now: Micros) -> Transition {
+    if !matches!(report.outcome, ReceiptOutcome::Completed | ReceiptOutcome::Rejected) {
+        return Transition::Refused(Reason::NotReportable);
+    }
     match position {
         Position::Open(open) => {
-            if report.token.is_some_and(|token| token != open.token) {
+            // What was never claimed has no token that a receiver could have seen.
+            let fenced_off = |token| token == Token::NONE || token != open.token;
+            if report.token.is_some_and(fenced_off) {
                 return Transition::Refused(Reason::StaleToken);
             }
             if report.equals_earlier && report.token.is_none() {
@@ -21,7 +27,9 @@ pub(super) fn reported(position: &Position, report: Report, now: Micros) -> Tran
             Transition::to(Next::Ended(receipt(open, outcome, result, evidence, &source, now)))
         }
         Position::Ended(_) if report.token.is_some() => Transition::Refused(Reason::Ended),
-        Position::Ended(ended) if says_the_same(ended.outcome, report.outcome) => {
+        Position::Ended(ended)
+            if report.equals_earlier || says_the_same(ended.outcome, report.outcome) =>
+        {
             Transition::ignored(Reason::Repeated)
         }
         Position::Ended(_) => Transition::to(Next::Contradicted(report)),

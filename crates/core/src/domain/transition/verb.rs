@@ -4,7 +4,7 @@
 //! touches what is in flight, except to say that it was done. Does not: write the record of who
 //! did it; the store does, in the same transaction.
 
-use super::super::contract::Terms;
+use super::super::contract::{Idempotent, Terms};
 use super::super::delivery::{Delivery, State};
 use super::super::lease::Token;
 use super::super::policy;
@@ -28,7 +28,7 @@ pub(super) fn retry(
     if expires_at.is_some_and(|at| at <= now) {
         return Transition::Refused(Reason::Expired);
     }
-    let safe = !open.in_doubt || terms.is_safe_to_repeat(open.first_sent_at, now);
+    let safe = !open.in_doubt || is_known_safe(open, terms, now);
     match (safe, may_act_twice) {
         (true, _) => Transition::open(policy::new_round(open.clone(), now), None),
         // The doubt stays; without a first send the next claim lets it through once, else it
@@ -39,6 +39,13 @@ pub(super) fn retry(
         }
         (false, false) => Transition::Refused(Reason::MayActTwice),
     }
+}
+
+/// In doubt without a first send: an earlier permission to act twice was not used, and how old the
+/// key is at the receiver is no longer known. Only keys that never go make that safe.
+fn is_known_safe(open: &Delivery, terms: &Terms, now: Micros) -> bool {
+    let dated = open.first_sent_at.is_some() || terms.contract.idempotent == Idempotent::Forever;
+    dated && terms.is_safe_to_repeat(open.first_sent_at, now)
 }
 
 pub(super) fn resolve(
