@@ -1,0 +1,317 @@
+//! What can be typed: verbs and flags, each with its unit and default.
+//!
+//! Guarantees: help, errors and parsing come from this one place. Does not: mean anything yet;
+//! each verb gives its flags their meaning.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Counterfoil: a transactional outbox with leased delivery, receipts and an audit.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "counterfoil", version, max_term_width = 100)]
+#[command(after_help = "Data goes to stdout, talk to stderr. Exit codes: 0 done or holds; \
+    1 refused by a rule of the store, not found, or violated; 2 could not run.")]
+pub(crate) struct Typed {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// Flags of every verb.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Shared {
+    /// The store, sqlite:PATH. Default: COUNTERFOIL_STORE, else [store] url of the configuration.
+    /// A relative path is relative to the current directory
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// The configuration file, TOML. Default: ./counterfoil.toml if there is one
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Say more on stderr: once for each attempt, twice for everything. COUNTERFOIL_LOG
+    /// (error, warn, info, debug, trace) sets the level instead
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// The form of the talk on stderr
+    #[arg(long, global = true, value_name = "FORM", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Create a store, or upgrade its schema
+    Init(Init),
+    /// Record a command
+    Enqueue(Enqueue),
+    /// Deliver commands to their destinations
+    Relay(Relay),
+    /// Run the reference receiver: HTTP in front of an inbox
+    Receiver(Receiver),
+    /// Show counts by destination and state
+    Status(Reading),
+    /// List commands
+    List(List),
+    /// Tell the whole story of one command
+    Show(Show),
+    /// Prove from the tables that nothing was lost, invented or done twice
+    Audit(Audit),
+    /// Pay orders, deliver them to another process, kill processes on the way, and prove the books
+    Drill(Drill),
+}
+
+/// `init`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Init {
+    /// The store's name to receivers, a URI reference; it stays for ever. Default: [store] source,
+    /// else a URN with the store's id
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Option<String>,
+    /// Print the schema instead of creating a store
+    #[arg(long)]
+    pub(crate) sql: bool,
+    /// For PostgreSQL; not yet
+    #[arg(long, hide = true)]
+    pub(crate) roles: bool,
+}
+
+/// `enqueue`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Enqueue {
+    /// The command's id: the name of this one intent for ever, 1 to 255 bytes
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// `-` reads the body from standard input
+    #[arg(value_name = "-", value_parser = ["-"])]
+    pub(crate) stdin: Option<String>,
+    /// The destination
+    #[arg(long, value_name = "DESTINATION")]
+    pub(crate) to: Option<String>,
+    /// What kind of command, such as order.paid
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// The body, as text
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["stdin", "body_file"])]
+    pub(crate) body: Option<String>,
+    /// The body, read from a file, byte for byte; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "stdin")]
+    pub(crate) body_file: Option<PathBuf>,
+    /// The body's media type
+    #[arg(long, value_name = "TYPE", default_value = "application/json")]
+    pub(crate) content_type: String,
+    /// An extra header; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Not to be sent before this time, RFC 3339, such as 2026-12-01T09:00:00Z. Default: at once
+    #[arg(long, value_name = "TIME", conflicts_with = "in_")]
+    pub(crate) at: Option<String>,
+    /// Not to be sent before so long from now, such as 500ms, 10s, 2h
+    #[arg(long = "in", value_name = "DURATION")]
+    pub(crate) in_: Option<String>,
+    /// Not yet
+    #[arg(long, hide = true)]
+    pub(crate) ordering_key: Option<String>,
+    /// Not yet
+    #[arg(long, hide = true)]
+    pub(crate) expires: Option<String>,
+    /// Not yet
+    #[arg(long, hide = true)]
+    pub(crate) from: Option<PathBuf>,
+}
+
+/// `relay`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Relay {
+    /// Serve this destination alone; may be given several times. Default: all of the configuration
+    #[arg(long, value_name = "DEST")]
+    pub(crate) only: Vec<String>,
+    /// End when nothing is left that this relay will do by itself; exit 1 if unserved, paused or
+    /// parked commands remain (with --only, of the named destinations only)
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+    /// Write this configuration's contracts over differing stored ones, once
+    #[arg(long)]
+    pub(crate) replace_contract: bool,
+    /// End cleanly when standard input ends: for a parent process that may be killed
+    #[arg(long)]
+    pub(crate) end_with_stdin: bool,
+}
+
+/// `receiver`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Receiver {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: String,
+    /// End cleanly when standard input ends: for a parent process that may be killed
+    #[arg(long)]
+    pub(crate) end_with_stdin: bool,
+    /// How long keys are kept, such as 7d: at least as long as senders may retry
+    #[arg(long, value_name = "DURATION", default_value = "7d")]
+    pub(crate) retention: String,
+    /// Refuse commands of this kind by a judgement of the receiver; may be given several times
+    #[arg(long, value_name = "KIND")]
+    pub(crate) refuse_kind: Vec<String>,
+    /// A fault on purpose: after the commit of the N-th effect, print `held KEY` to stdout and
+    /// hold the answer back; may be given several times
+    #[arg(long, value_name = "N")]
+    pub(crate) hold_after_commit: Vec<u64>,
+    /// How long a held answer is held back
+    #[arg(long, value_name = "DURATION", default_value = "1h")]
+    pub(crate) hold_for: String,
+    /// A fault on purpose: abort right before the commit of the N-th effect
+    #[arg(long, value_name = "N")]
+    pub(crate) die_before_commit: Option<u64>,
+    /// A fault on purpose: abort right after the commit of the N-th effect, before its answer
+    #[arg(long, value_name = "N")]
+    pub(crate) die_after_commit: Option<u64>,
+}
+
+/// A verb that only reads.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Reading {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `list`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct List {
+    /// A state (pending, sending, asking, published, dead, uncertain, conflict), an outcome
+    /// (completed, accepted, rejected, cancelled, expired), or parked
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<String>,
+    /// Of this destination
+    #[arg(long, value_name = "NAME")]
+    pub(crate) destination: Option<String>,
+    /// Of this kind
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Of this stream
+    #[arg(long, value_name = "STREAM")]
+    pub(crate) stream: Option<String>,
+    /// Whose last outcome holds this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Recorded at or after this time (RFC 3339), or so long ago (such as 2h)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Recorded before this time (RFC 3339), or so long ago (such as 10m)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// At most so many commands
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) limit: u32,
+    /// Those recorded after this command
+    #[arg(long, value_name = "ID")]
+    pub(crate) after: Option<String>,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `show`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Show {
+    /// The command's id
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `audit`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Audit {
+    /// The receiver's book: the store that holds its inbox, sqlite:PATH
+    #[arg(long, value_name = "URL")]
+    pub(crate) inbox: Option<String>,
+    /// Check everything, not only what is new. This version always does
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Not yet
+    #[arg(long, hide = true)]
+    pub(crate) mend: bool,
+    /// Not yet
+    #[arg(long, hide = true)]
+    pub(crate) inbox_query: Option<String>,
+}
+
+/// `drill`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Drill {
+    /// How many orders to pay
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) orders: u32,
+    /// How many relay processes deliver
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) relays: u32,
+    /// What is killed when comes from this number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What the receiver guarantees: idempotent. askable and none are not yet there
+    #[arg(long, value_name = "CONTRACT", default_value = "idempotent")]
+    pub(crate) contract: String,
+    /// Keep the files of the run and say where they are. Default: removed, unless --store is given
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Inside a drill: the process that pays orders and may be killed doing so
+    #[arg(long, hide = true, value_name = "PART")]
+    pub(crate) part: Option<Part>,
+    /// Inside a drill: the first order to pay
+    #[arg(long, hide = true, value_name = "N", default_value_t = 1)]
+    pub(crate) first: u32,
+    /// Inside a drill: stop and wait to be killed at the last order
+    #[arg(long, hide = true, value_name = "WHERE")]
+    pub(crate) hold: Option<Hold>,
+}
+
+/// A part of a drill that runs as a process of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Pays orders.
+    Pay,
+}
+
+/// Where a paying process stops and waits for its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hold {
+    /// After the order and its command are written, before COMMIT.
+    BeforeCommit,
+    /// Right after COMMIT.
+    AfterCommit,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together_and_every_flag_is_explained() {
+        let command = Typed::command();
+        command.clone().debug_assert();
+        for verb in command.get_subcommands() {
+            assert!(verb.get_about().is_some(), "{}", verb.get_name());
+            for arg in verb.get_arguments() {
+                assert!(arg.get_help().is_some(), "{} {}", verb.get_name(), arg.get_id());
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The configuration file as it is written: TOML tables and their keys.
+//!
+//! Guarantees: an unknown key is an error. Does not: read variables or files, or judge values;
+//! see the settings beside it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::expect::Query;
+use super::idempotent::Repeats;
+use super::not_yet::{self, Absent};
+use super::text::Text;
+
+/// A string that knows where it stands.
+pub(crate) type Value = Spanned<Text>;
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    #[serde(default)]
+    pub(crate) store: StoreTable,
+    #[serde(default)]
+    pub(crate) relay: RelayTable,
+    #[serde(default)]
+    pub(crate) audit: AuditTable,
+    #[serde(default)]
+    pub(crate) destination: BTreeMap<String, Spanned<DestinationTable>>,
+    #[serde(default, rename = "api", deserialize_with = "not_yet::api")]
+    pub(crate) _api: Absent,
+}
+
+/// `[store]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoreTable {
+    pub(crate) url: Option<Value>,
+    pub(crate) source: Option<Value>,
+}
+
+/// `[relay]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RelayTable {
+    pub(crate) workers: Option<Spanned<u32>>,
+    pub(crate) lease: Option<Value>,
+    pub(crate) poll: Option<Value>,
+    pub(crate) drain: Option<Value>,
+    pub(crate) body_bytes_max: Option<Value>,
+}
+
+/// `[audit]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AuditTable {
+    #[serde(default)]
+    pub(crate) expect: Vec<Query>,
+}
+
+/// `[destination.NAME]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DestinationTable {
+    pub(crate) transport: Option<Value>,
+    pub(crate) url: Option<Value>,
+    pub(crate) method: Option<Value>,
+    pub(crate) request_timeout: Option<Value>,
+    pub(crate) idempotent: Option<Spanned<Repeats>>,
+    pub(crate) completion: Option<Value>,
+    pub(crate) receipt_timeout: Option<Value>,
+    #[serde(default)]
+    pub(crate) retry: RetryTable,
+    pub(crate) on_refusal: Option<Value>,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(crate) secrets: Vec<Value>,
+    pub(crate) result_bytes_max: Option<Value>,
+    #[serde(default, rename = "ask", deserialize_with = "not_yet::ask")]
+    pub(crate) _ask: Absent,
+    #[serde(default, rename = "answers", deserialize_with = "not_yet::answers")]
+    pub(crate) _answers: Absent,
+    #[serde(default, rename = "success", deserialize_with = "not_yet::success")]
+    pub(crate) _success: Absent,
+    #[serde(default, rename = "outcome", deserialize_with = "not_yet::outcome")]
+    pub(crate) _outcome: Absent,
+    #[serde(default, rename = "key", deserialize_with = "not_yet::key")]
+    pub(crate) _key: Absent,
+    #[serde(default, rename = "profile", deserialize_with = "not_yet::profile")]
+    pub(crate) _profile: Absent,
+    #[serde(default, rename = "tls", deserialize_with = "not_yet::tls")]
+    pub(crate) _tls: Absent,
+    #[serde(default, rename = "proxy", deserialize_with = "not_yet::proxy")]
+    pub(crate) _proxy: Absent,
+    #[serde(default, rename = "rate", deserialize_with = "not_yet::rate")]
+    pub(crate) _rate: Absent,
+    #[serde(default, rename = "concurrency", deserialize_with = "not_yet::concurrency")]
+    pub(crate) _concurrency: Absent,
+    #[serde(default, rename = "on_parked", deserialize_with = "not_yet::on_parked")]
+    pub(crate) _on_parked: Absent,
+}
+
+/// `retry` of a destination.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RetryTable {
+    pub(crate) initial: Option<Value>,
+    pub(crate) max: Option<Value>,
+    pub(crate) max_attempts: Option<Spanned<u32>>,
+    pub(crate) give_up_after: Option<Value>,
+}

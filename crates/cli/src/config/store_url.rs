@@ -1,0 +1,77 @@
+//! Which store: from a flag, the environment, or the configuration.
+//!
+//! Guarantees: the first of `--store`, `COUNTERFOIL_STORE`, `[store] url` that is there rules.
+//! Does not: open it. A relative path is relative to the current directory, also in a file.
+
+use std::path::PathBuf;
+
+use super::Config;
+use crate::exit::Failure;
+
+/// The environment variable that names a store.
+pub(crate) const VARIABLE: &str = "COUNTERFOIL_STORE";
+
+/// Reads `sqlite:path`.
+///
+/// # Errors
+/// What is wrong with it and how to write it.
+pub(crate) fn parse(url: &str) -> Result<PathBuf, Failure> {
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        if path.is_empty() || path == ":memory:" || path.starts_with(":memory:") {
+            return Err(Failure::could_not_run(format!("{url:?} names no file"))
+                .help("write sqlite:PATH; relays and writers share the file"));
+        }
+        return Ok(PathBuf::from(path));
+    }
+    let scheme = url.split(':').next().unwrap_or_default();
+    if matches!(scheme, "postgres" | "postgresql") {
+        // The URL may hold a password: only its scheme is shown.
+        return Err(Failure::not_yet(&format!("a {scheme}:// store"))
+            .help("use sqlite:PATH for now"));
+    }
+    Err(Failure::could_not_run("the store is no URL of the form sqlite:PATH")
+        .help("write, for instance, --store sqlite:orders.db"))
+}
+
+/// The store's file: `--store`, else `COUNTERFOIL_STORE`, else `[store] url`.
+///
+/// # Errors
+/// None is given, or the one given is no store URL.
+pub(crate) fn find(flag: Option<&str>, config: Option<&Config>) -> Result<PathBuf, Failure> {
+    let variable = std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
+    let url = match (flag, variable, config) {
+        (Some(url), _, _) => Some(url.to_owned()),
+        (None, Some(url), _) => Some(url),
+        (None, None, Some(config)) => config.store_url()?,
+        (None, None, None) => None,
+    };
+    let Some(url) = url else {
+        return Err(Failure::could_not_run("no store is named").help(
+            "give --store sqlite:PATH, set COUNTERFOIL_STORE, or write [store] url into \
+             ./counterfoil.toml or the file of --config",
+        ));
+    };
+    parse(&url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sqlite_url_is_a_path() {
+        assert_eq!(parse("sqlite:orders.db"), Ok(PathBuf::from("orders.db")));
+        assert_eq!(parse("sqlite:/a b/订单.db"), Ok(PathBuf::from("/a b/订单.db")));
+    }
+
+    #[test]
+    fn other_urls_are_refused_without_their_passwords() {
+        let refused = parse("postgres://me:hunter2@db/x").unwrap_err().whole();
+        assert!(refused.contains("not yet: a postgres:// store"), "{refused}");
+        assert!(!refused.contains("hunter2"), "{refused}");
+        for url in ["orders.db", "sqlite:", "sqlite::memory:", "mysql://x", ""] {
+            let refused = parse(url).unwrap_err().whole();
+            assert!(refused.starts_with("[2]") && refused.contains("sqlite:PATH"), "{refused}");
+        }
+    }
+}

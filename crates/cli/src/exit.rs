@@ -1,0 +1,96 @@
+//! How the command ends: what it says on stderr, and its exit code.
+//!
+//! Guarantees: 0 is done or holds, 1 is refused by a rule of the store, not found or violated,
+//! 2 is could not run; an error is one line and its ways out. Does not: print a backtrace.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// How a verb ended that did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done, or it holds.
+    Done,
+    /// Refused by a rule of the store, not found, or violated.
+    Refused,
+}
+
+/// What every verb returns.
+pub(crate) type Ended = Result<Exit, Failure>;
+
+/// Why a verb ended without doing its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    code: u8,
+    text: String,
+    help: Vec<String>,
+}
+
+impl Failure {
+    /// A rule of the store refused it, or it was not found: exit 1.
+    pub(crate) fn refused(text: impl ToString) -> Self {
+        Self { code: 1, text: text.to_string(), help: Vec::new() }
+    }
+
+    /// Bad flags or configuration, or a store that cannot be reached: exit 2.
+    pub(crate) fn could_not_run(text: impl ToString) -> Self {
+        Self { code: 2, text: text.to_string(), help: Vec::new() }
+    }
+
+    /// What a later version brings; the way out is to leave it away.
+    pub(crate) fn not_yet(what: &str) -> Self {
+        Self::could_not_run(format!("not yet: {what} is planned for a later version"))
+            .help("leave it away")
+    }
+
+    /// Adds a way out.
+    #[must_use]
+    pub(crate) fn help(mut self, line: impl ToString) -> Self {
+        self.help.push(line.to_string());
+        self
+    }
+
+    /// Says it on stderr; the exit code.
+    pub(crate) fn say(&self) -> ExitCode {
+        let mut err = std::io::stderr().lock();
+        // Where stderr is gone, the exit code must do.
+        if !self.text.is_empty() {
+            let _ = writeln!(err, "error: {}", self.text);
+        }
+        for line in &self.help {
+            let _ = writeln!(err, "help: {line}");
+        }
+        ExitCode::from(self.code)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn whole(&self) -> String {
+        let help: Vec<_> = self.help.iter().map(|line| format!("help: {line}")).collect();
+        format!("[{}] {}\n{}", self.code, self.text, help.join("\n"))
+    }
+}
+
+/// Output that could not be written. A reader that went away is no error of ours: quiet, exit 0.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self { code: 0, text: String::new(), help: Vec::new() };
+        }
+        Self::could_not_run(format!("the output cannot be written: {error}"))
+    }
+}
+
+impl From<counterfoil_core::port::store::StoreError> for Failure {
+    fn from(error: counterfoil_core::port::store::StoreError) -> Self {
+        Self::could_not_run(error)
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Done => Self::from(0),
+            Exit::Refused => Self::from(1),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What goes to stdout: tables for people, JSON for machines.
+//!
+//! Guarantees: a reader that goes away ends the command quietly. Does not: talk; that is stderr.
+
+pub(crate) mod json;
+pub(crate) mod table;
+pub(crate) mod time;
+
+use std::io::Write;
+
+use crate::exit::Failure;
+
+/// Writes `text` and a line end to stdout.
+///
+/// # Errors
+/// Stdout is gone, quietly, or cannot be written.
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
+}
