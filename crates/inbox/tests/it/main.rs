@@ -1,0 +1,13 @@
+//! The inbox held to its words: real SQLite files, real sockets, real processes.
+//!
+//! Guarantees: each test uses files and ports of its own. Does not: measure speed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by a panic, in its functions too"
+)]
+
+mod client;
+mod delivered;
