@@ -34,6 +34,8 @@ fn a_report_ends_an_open_command_of_any_state_whatever_the_verb() {
         for state in OPEN.split_whitespace() {
             for outcome in ["completed", "rejected"] {
                 let fixture = Fixture::with_states();
+                let recursive = outcome == "completed";
+                fixture.stranger.pragma_update(None, "recursive_triggers", recursive).unwrap();
                 let id = format!("'{state}-1'");
                 let sql = report(verb, &id, &format!("'{outcome}'"), "NULL");
                 let changed = change(&fixture, &sql).join("\n");

@@ -216,6 +216,27 @@ fn what_fits_is_kept_byte_for_byte_and_gets_its_delivery() {
 }
 
 #[test]
+fn a_refusal_leaves_the_users_transaction_usable_whatever_the_verb() {
+    for verb in VERBS {
+        let fixture = Fixture::with_states();
+        let user = &fixture.stranger;
+        user.execute_batch(
+            "CREATE TABLE orders(id); BEGIN IMMEDIATE; INSERT INTO orders VALUES (1)",
+        )
+        .unwrap();
+        for values in ["'pending-1', 'd', 'k', 'z'", "'a-1', 'd', 'k', 'b'", "'x', NULL, 'k', 'b'"]
+        {
+            user.execute(&insert(verb, values), []).unwrap_err();
+            assert!(!user.is_autocommit(), "{verb} ended the user's transaction");
+        }
+        fixture.ok(&insert(verb, "'new', 'd', 'k', 'b'"));
+        user.execute_batch("COMMIT").unwrap();
+        assert_eq!(fixture.text("SELECT CAST(count(*) AS TEXT) FROM orders"), "1");
+        assert_eq!(fixture.text("SELECT CAST(max(n) AS TEXT) FROM counterfoil_delivery"), "13");
+    }
+}
+
+#[test]
 fn inside_a_users_own_trigger_and_with_an_untrusted_schema_the_rules_are_the_same() {
     let fixture = Fixture::empty();
     fixture

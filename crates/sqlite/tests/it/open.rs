@@ -51,6 +51,8 @@ fn a_file_that_is_missing_empty_or_foreign_is_named() {
     refused(dir.path(), ["CF0502"; 3]);
     refused(&dir.path().join("no/such/folder.db"), ["CF0501", "CF0501", "CF0516"]);
 
+    assert_eq!(code(init(Path::new(":memory:"), None)), "CF0510");
+
     let empty = dir.path().join("empty.db");
     std::fs::write(&empty, "").unwrap();
     refused(&empty, ["CF0507", "CF0507", "ok"]);
