@@ -1,1 +1,29 @@
-//! Placeholder.
+//! The relay of Counterfoil: claims commands, sends them to their destinations, settles.
+//!
+//! Guarantees: a command is sent only under a lease that is durable before its first byte leaves;
+//! how an attempt ended is settled under its token; what is unknown is never called a failure.
+//! Does not: know any concrete store; it is generic over the `Store` port.
+
+mod attempts;
+mod backoff;
+mod claimer;
+mod destination;
+mod driver;
+mod error;
+mod exchange;
+mod notice;
+mod observer;
+mod options;
+mod reason;
+mod relay;
+mod sender;
+mod settler;
+mod stop;
+pub mod transport;
+mod unserved;
+
+pub use destination::{MARGIN, Served};
+pub use error::RelayError;
+pub use observer::TracingObserver;
+pub use options::Options;
+pub use relay::{Relay, RelayEnd};

@@ -66,6 +66,14 @@ pub enum Notice {
         /// Its evidence ended the command, or contradicts its receipt.
         counted: bool,
     },
+    /// The lease of a handler in this process went to another while it is at work; it is left to
+    /// run, and its settle will come late.
+    LeaseLost {
+        /// The command.
+        command: CommandId,
+        /// Its destination.
+        destination: Destination,
+    },
     /// A command was given back unsent.
     HandedBack {
         /// The command.

@@ -1,0 +1,183 @@
+//! The attempts that run now: who they are, and which leases must be renewed.
+//!
+//! Guarantees: never more than there are workers; each is found by its place until it ends. Does
+//! not: run them; see `sender`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterfoil_core::domain::{Micros, State};
+use counterfoil_core::port::Gate;
+use counterfoil_core::port::store::{Claimed, Renew};
+use tokio::time::Instant;
+
+use crate::destination::Destinations;
+
+/// One attempt that runs.
+pub(crate) struct Running {
+    pub(crate) claimed: Claimed,
+    /// The place of its destination.
+    pub(crate) destination: usize,
+    pub(crate) gate: Arc<Gate>,
+    /// In the store's time.
+    pub(crate) started_at: Micros,
+    pub(crate) began: Instant,
+    /// Its lease is known to have gone to another.
+    pub(crate) lost: bool,
+    renew_every: Option<Duration>,
+    renew_at: Option<Instant>,
+}
+
+impl Running {
+    /// An attempt of a claim that was issued at `issued`, begun at `began`.
+    pub(crate) fn new(
+        claimed: Claimed,
+        destination: usize,
+        gate: Arc<Gate>,
+        started_at: Micros,
+        renew_every: Option<Duration>,
+        issued: Instant,
+    ) -> Self {
+        // A question is short, and the store renews sends only.
+        let renew_every = renew_every.filter(|_| claimed.delivery.state == State::Sending);
+        let renew_at = renew_every.map(|every| issued + every);
+        let began = Instant::now();
+        let lost = false;
+        Self { claimed, destination, gate, started_at, began, lost, renew_every, renew_at }
+    }
+}
+
+/// A renewal that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Renewing {
+    place: usize,
+    pub(crate) n: i64,
+}
+
+/// The attempts that run now.
+pub(crate) struct Attempts {
+    places: Vec<Option<Running>>,
+    vacant: Vec<usize>,
+    /// No renewal is due before; may be earlier than any that is.
+    next_renewal: Option<Instant>,
+}
+
+impl Attempts {
+    pub(crate) fn new(workers: usize) -> Self {
+        let places = (0..workers).map(|_| None).collect();
+        Self { places, vacant: (0..workers).rev().collect(), next_renewal: None }
+    }
+
+    /// How many more may run.
+    pub(crate) fn free(&self) -> usize {
+        self.vacant.len()
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.places.len() - self.vacant.len()
+    }
+
+    /// Takes one in and says its place; gives it back if no worker is free.
+    pub(crate) fn begin(&mut self, running: Running) -> Result<usize, Box<Running>> {
+        let Some(place) = self.vacant.pop() else { return Err(Box::new(running)) };
+        self.next_renewal = earlier(self.next_renewal, running.renew_at);
+        self.places[place] = Some(running);
+        Ok(place)
+    }
+
+    /// The attempt at `place` ended; `None` if it is no longer there.
+    pub(crate) fn end(&mut self, place: usize) -> Option<Running> {
+        let running = self.places.get_mut(place)?.take()?;
+        self.vacant.push(place);
+        Some(running)
+    }
+
+    /// Takes out those that can be withdrawn: nothing of them has left.
+    pub(crate) fn withdraw(&mut self) -> Vec<(usize, Running)> {
+        self.take_out(|running| running.gate.withdraw())
+    }
+
+    /// Takes out all that is left.
+    pub(crate) fn abandon(&mut self) -> Vec<(usize, Running)> {
+        self.take_out(|_| true)
+    }
+
+    fn take_out(&mut self, which: impl Fn(&Running) -> bool) -> Vec<(usize, Running)> {
+        let mut out = Vec::new();
+        for (place, slot) in self.places.iter_mut().enumerate() {
+            if let Some(running) = slot.take_if(|running| which(running)) {
+                self.vacant.push(place);
+                out.push((place, running));
+            }
+        }
+        out
+    }
+
+    /// When the next renewal may be due.
+    pub(crate) fn next_renewal(&self) -> Option<Instant> {
+        self.next_renewal
+    }
+
+    /// The renewals that are due; each is due again a third of a lease from now.
+    pub(crate) fn renewals(
+        &mut self,
+        destinations: &Destinations,
+        now: Instant,
+    ) -> Vec<(Renewing, Renew)> {
+        if self.next_renewal.is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        let mut due = Vec::new();
+        let mut next = None;
+        for (place, running) in self.places.iter_mut().enumerate() {
+            let Some(running) = running else { continue };
+            if running.lost {
+                continue;
+            }
+            if running.renew_at.is_some_and(|at| at <= now)
+                && let Some(serving) = destinations.get(running.destination)
+            {
+                let (n, token) = (running.claimed.command.n, running.claimed.delivery.token);
+                let terms = Arc::clone(&serving.served.terms);
+                due.push((Renewing { place, n }, Renew { n, token, terms }));
+                running.renew_at = running.renew_every.map(|every| now + every);
+            }
+            next = earlier(next, running.renew_at);
+        }
+        self.next_renewal = next;
+        due
+    }
+
+    /// These renewals were not written: they are due again at once.
+    pub(crate) fn renew_again(&mut self, renewing: &[Renewing], now: Instant) {
+        for one in renewing {
+            if let Some(running) = self.at(*one) {
+                running.renew_at = Some(now);
+                self.next_renewal = Some(now);
+            }
+        }
+    }
+
+    /// The attempt that a renewal was about, if it still runs.
+    pub(crate) fn at(&mut self, renewing: Renewing) -> Option<&mut Running> {
+        let running = self.places.get_mut(renewing.place)?.as_mut()?;
+        (running.claimed.command.n == renewing.n).then_some(running)
+    }
+
+    /// This command was taken over: attempts at it that still run have lost their lease.
+    pub(crate) fn lose(&mut self, n: i64) {
+        for running in self.places.iter_mut().flatten() {
+            if running.claimed.command.n == n {
+                running.lost = true;
+            }
+        }
+    }
+}
+
+/// The earlier of two times that may not be.
+pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,140 @@
+//! When a relay looks for work.
+//!
+//! Guarantees: what is known to be due is claimed as soon as a worker is free; a hint is believed
+//! while hints bear fruit, and checked by reading when they do not, so an idle relay writes
+//! nothing; polling finds what no hint told. Does not: claim; the relay's exchange does.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::attempts::earlier;
+
+/// How many fruitless hints are believed before the next is checked by reading.
+const TRUST: u32 = 4;
+/// So many fruitless claims in a row go unpunished.
+const BARREN: u32 = 3;
+
+/// When to look for work.
+pub(crate) struct Claimer {
+    /// Something is due, as far as is known.
+    due: bool,
+    /// Something will be due then.
+    due_at: Option<Instant>,
+    /// Only a hint says so.
+    hinted: bool,
+    trust: u32,
+    /// The due time must be read.
+    must_look: bool,
+    /// Claims in a row that found nothing where something was said to be due.
+    barren: u32,
+    rest_until: Option<Instant>,
+    poll: Duration,
+}
+
+impl Claimer {
+    /// Begins with a claim.
+    pub(crate) fn new(poll: Duration) -> Self {
+        Self {
+            due: true,
+            due_at: None,
+            hinted: false,
+            trust: TRUST,
+            must_look: false,
+            barren: 0,
+            rest_until: None,
+            poll,
+        }
+    }
+
+    /// Something may have been committed.
+    pub(crate) fn hint(&mut self) {
+        if self.trust > 0 {
+            self.hinted |= !self.due;
+            self.due = true;
+        } else {
+            self.must_look = true;
+        }
+    }
+
+    /// The time to poll has come, or there is another reason to read.
+    pub(crate) fn look(&mut self) {
+        self.must_look = true;
+    }
+
+    pub(crate) fn must_look(&self) -> bool {
+        self.must_look && !self.due
+    }
+
+    /// The reading began.
+    pub(crate) fn looking(&mut self) {
+        self.must_look = false;
+    }
+
+    /// The earliest due time is that long from now, or there is none.
+    pub(crate) fn looked(&mut self, due_in: Option<Duration>, now: Instant) {
+        self.due_at = due_in.map(|due_in| now + due_in);
+        self.tick(now);
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        if self.due_at.is_some_and(|at| at <= now) {
+            self.due_at = None;
+            self.due = true;
+        }
+    }
+
+    /// Whether to claim now.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.due && self.rest_until.is_none_or(|until| until <= now)
+    }
+
+    /// Nothing is known to be due.
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.due && !self.must_look
+    }
+
+    /// When to look at the clock again.
+    pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
+        let rest = self.rest_until.filter(|until| self.due && *until > now);
+        earlier(self.due_at, rest)
+    }
+
+    /// A claim is issued; it will see all that was hinted at so far.
+    pub(crate) fn claiming(&mut self) -> Claiming {
+        let claiming = Claiming { was_due: self.due, hinted: self.hinted };
+        self.due = false;
+        self.hinted = false;
+        claiming
+    }
+
+    /// The claim failed: what was due still is.
+    pub(crate) fn failed(&mut self, claiming: &Claiming) {
+        self.due |= claiming.was_due;
+    }
+
+    /// The claim found so many; `more` is due beyond the limit.
+    pub(crate) fn found(&mut self, claiming: &Claiming, count: usize, more: bool, now: Instant) {
+        if claiming.hinted {
+            self.trust = if count > 0 { TRUST } else { self.trust.saturating_sub(1) };
+        }
+        self.due |= more;
+        if count > 0 {
+            (self.barren, self.rest_until) = (0, None);
+            self.trust = self.trust.max(1);
+        } else if claiming.was_due {
+            self.barren = self.barren.saturating_add(1);
+            if self.barren > BARREN {
+                let longer = Duration::from_millis(1 << (self.barren - BARREN).min(10));
+                self.rest_until = Some(now + longer.min(self.poll));
+            }
+        }
+    }
+}
+
+/// A claim under way.
+pub(crate) struct Claiming {
+    was_due: bool,
+    hinted: bool,
+}

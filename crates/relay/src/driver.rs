@@ -1,0 +1,358 @@
+//! The one task of a relay: waits for what happens and decides what is next.
+//!
+//! Guarantees: at most one exchange with the store is under way; nothing that ended is forgotten
+//! while it is; every wait has an end. Does not: run attempts itself, so that none can hold it up.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use counterfoil_core::domain::{Micros, Seed, Span};
+use counterfoil_core::port::store::{Ended, Exchanged, Remaining, StoreError};
+use counterfoil_core::port::{BoxFuture, Notice, Observer, Store};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Sleep};
+
+use crate::attempts::{Attempts, earlier};
+use crate::backoff::Backoff;
+use crate::claimer::Claimer;
+use crate::destination::Destinations;
+use crate::error::RelayError;
+use crate::exchange::Sent;
+use crate::options::Options;
+use crate::sender::{Finished, Sender, Told};
+use crate::settler::Settler;
+use crate::stop::Stop;
+
+/// At most so many settles, and so many claims, in one exchange: the store's write lock is held
+/// for a few milliseconds only.
+pub(crate) const ROWS_MAX: usize = 256;
+
+/// How a driver stopped.
+pub(crate) struct Stopped {
+    pub(crate) error: Option<RelayError>,
+    pub(crate) abandoned: usize,
+}
+
+/// What a reading of the due times found.
+pub(crate) struct Looked {
+    next_due: Option<Micros>,
+    now: Micros,
+    remaining: Option<Remaining>,
+}
+
+/// Something happened.
+enum Event {
+    Stop,
+    Ended(Option<Told>),
+    Exchanged(Result<Exchanged, StoreError>),
+    Looked(Result<Looked, StoreError>),
+    Changed,
+    Time,
+}
+
+/// The relay's own task.
+pub(crate) struct Driver<S, O> {
+    /// The same instance for all calls: it remembers what it has told of commits.
+    pub(crate) store: Arc<S>,
+    pub(crate) source: Arc<str>,
+    pub(crate) options: Options,
+    pub(crate) observer: Arc<O>,
+    pub(crate) destinations: Destinations,
+    pub(crate) attempts: Attempts,
+    pub(crate) claimer: Claimer,
+    pub(crate) settler: Settler,
+    pub(crate) sender: Arc<Sender>,
+    pub(crate) backoff: Backoff,
+    pub(crate) stop: Option<Stop>,
+    pub(crate) under_way: Option<(BoxFuture<'static, Result<Exchanged, StoreError>>, Sent)>,
+    hear: mpsc::UnboundedReceiver<Told>,
+    look: Option<BoxFuture<'static, Result<Looked, StoreError>>>,
+    changed: BoxFuture<'static, ()>,
+    changed_since: Instant,
+    timer: Pin<Box<Sleep>>,
+    seed: u64,
+    /// `Idle` was announced and nothing was claimed since.
+    pub(crate) is_idle: bool,
+}
+
+impl<S, O> Drop for Driver<S, O> {
+    /// A driver that is dropped in its work leaves nothing behind that still sends.
+    fn drop(&mut self) {
+        self.attempts.withdraw();
+        self.sender.abort_all();
+    }
+}
+
+impl<S: Store, O: Observer> Driver<S, O> {
+    pub(crate) fn new(
+        store: S,
+        destinations: Destinations,
+        options: Options,
+        observer: Arc<O>,
+    ) -> Self {
+        let (sender, hear) = Sender::new(options.workers);
+        let (store, now) = (Arc::new(store), Instant::now());
+        Self {
+            source: store.source(),
+            destinations,
+            observer,
+            attempts: Attempts::new(options.workers),
+            claimer: Claimer::new(options.poll),
+            settler: Settler::new(options.workers / 2, ROWS_MAX),
+            sender,
+            backoff: Backoff::default(),
+            stop: None,
+            under_way: None,
+            hear,
+            look: None,
+            changed: changed(&store, &options),
+            changed_since: now,
+            timer: Box::pin(tokio::time::sleep_until(now)),
+            seed: options.seed,
+            is_idle: false,
+            options,
+            store,
+        }
+    }
+
+    /// The next seed.
+    pub(crate) fn seed(&mut self) -> Seed {
+        // The golden ratio's increment of SplitMix64: each seed differs, none repeats soon.
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        Seed(self.seed)
+    }
+
+    /// Works until it is stopped, or until there is nothing left to do.
+    pub(crate) async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Stopped {
+        let mut stop = pin!(stop);
+        loop {
+            let now = Instant::now();
+            self.act(now);
+            if let Some(stopped) = self.ended(now) {
+                return stopped;
+            }
+            let event = self.event(stop.as_mut(), now).await;
+            self.take(event);
+        }
+    }
+
+    /// Does what can be done now.
+    fn act(&mut self, now: Instant) {
+        self.claimer.tick(now);
+        self.abandon_late(now);
+        let free_store = self.under_way.is_none() && self.backoff.until(now).is_none();
+        if free_store && self.is_exchange_due(now) {
+            self.begin_exchange(now);
+        }
+        if self.under_way.is_none() && self.look.is_none() && self.stop.is_none() {
+            let may_look = self.attempts.free() > 0 && self.backoff.until(now).is_none();
+            if may_look && self.claimer.must_look() {
+                self.begin_look();
+            }
+        }
+    }
+
+    fn is_exchange_due(&self, now: Instant) -> bool {
+        let running = self.attempts.running();
+        let waiting = if self.stop.is_some() { 0 } else { running };
+        // Workers that were free before: those whose attempt just ended wait to be settled with
+        // others.
+        let long_free = self.attempts.free() > self.settler.queued();
+        let claims = self.stop.is_none() && long_free && self.claimer.is_due(now);
+        claims
+            || self.settler.is_due(now, waiting)
+            || self.attempts.next_renewal().is_some_and(|at| at <= now)
+    }
+
+    fn begin_look(&mut self) {
+        self.claimer.looking();
+        let (store, open) = (Arc::clone(&self.store), self.destinations.open());
+        let count = self.options.until_idle && self.is_still();
+        self.look = Some(Box::pin(async move {
+            let next_due = store.next_due(&open).await?;
+            let remaining = if count { Some(store.remaining(&open).await?) } else { None };
+            Ok(Looked { next_due, now: store.now()?, remaining })
+        }));
+    }
+
+    /// Nothing runs and nothing waits to be settled.
+    fn is_still(&self) -> bool {
+        self.attempts.running() == 0 && self.settler.len() == 0 && self.under_way.is_none()
+    }
+
+    async fn event(
+        &mut self,
+        stop: Pin<&mut (impl Future<Output = ()> + Send)>,
+        now: Instant,
+    ) -> Event {
+        let wake_at = self.wake_at(now);
+        if let Some(at) = wake_at.filter(|at| self.timer.deadline() != *at) {
+            self.timer.as_mut().reset(at);
+        }
+        let is_stopping = self.stop.is_some();
+        let listens = !is_stopping && self.look.is_none() && self.attempts.free() > 0;
+        tokio::select! {
+            biased;
+            () = stop, if !is_stopping => Event::Stop,
+            told = self.hear.recv() => Event::Ended(told),
+            done = ready(self.under_way.as_mut().map(|(done, _)| done)) => Event::Exchanged(done),
+            looked = ready(self.look.as_mut()) => Event::Looked(looked),
+            () = self.changed.as_mut(), if listens => Event::Changed,
+            () = self.timer.as_mut(), if wake_at.is_some() => Event::Time,
+        }
+    }
+
+    /// When the clock alone gives something to do.
+    fn wake_at(&self, now: Instant) -> Option<Instant> {
+        let stop_at = self.stop.as_ref().map(|stop| stop.wake_at(now));
+        if self.under_way.is_some() {
+            return stop_at;
+        }
+        let claim_at = self.claimer.wake_at(now).filter(|_| self.stop.is_none());
+        let work_at = [self.settler.due_at(), self.attempts.next_renewal(), claim_at];
+        let work_at = work_at.into_iter().fold(None, earlier);
+        let pause = self.backoff.until(now);
+        let work_at = work_at.map(|at| pause.map_or(at, |until| at.max(until))).or(pause);
+        earlier(stop_at, work_at)
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Stop => self.begin_stop(None),
+            Event::Ended(told) => {
+                self.hear(told);
+                while let Ok(more) = self.hear.try_recv() {
+                    self.hear(Some(more));
+                }
+            }
+            Event::Exchanged(done) => {
+                if let Some((_, sent)) = self.under_way.take() {
+                    self.exchanged(sent, done);
+                }
+            }
+            Event::Looked(looked) => {
+                self.look = None;
+                self.looked(looked);
+            }
+            Event::Changed => {
+                let now = Instant::now();
+                let is_hint = now.duration_since(self.changed_since) < self.options.poll;
+                if is_hint {
+                    self.claimer.hint();
+                } else {
+                    self.claimer.look();
+                }
+                self.changed = changed(&self.store, &self.options);
+                self.changed_since = now;
+            }
+            Event::Time => {}
+        }
+    }
+
+    fn hear(&mut self, told: Option<Told>) {
+        match told {
+            Some(Told::One(finished)) => self.finish(finished),
+            Some(Told::Many(batch)) => batch.into_iter().for_each(|one| self.finish(one)),
+            None => {}
+        }
+    }
+
+    fn finish(&mut self, finished: Finished) {
+        let Finished { place, ended, at } = finished;
+        let Some(running) = self.attempts.end(place) else { return };
+        let is_back = matches!(ended, Ended::HandedBack);
+        self.destinations.ended(running.destination, !is_back);
+        if is_back {
+            self.destinations.rest(running.destination, at);
+        }
+        self.push(running, ended, "too little of its lease was left", at);
+    }
+
+    fn looked(&mut self, looked: Result<Looked, StoreError>) {
+        let now = Instant::now();
+        let Looked { next_due, now: store_now, remaining } = match looked {
+            Ok(looked) => looked,
+            Err(error) => return self.store_failed(error, "reading what is due"),
+        };
+        let due_in = next_due.map(|due| due.since(store_now).to_std());
+        self.claimer.looked(due_in, now);
+        if !self.is_still() || !self.claimer.is_quiet() {
+            return;
+        }
+        if !self.is_idle {
+            self.is_idle = true;
+            self.observer.notice(&Notice::Idle { next_due });
+        }
+        if remaining.is_some_and(|remaining| remaining.busy == 0) {
+            self.begin_stop(None);
+        }
+    }
+
+    /// The store failed: it is left alone for a while, or the relay ends.
+    pub(crate) fn store_failed(&mut self, error: StoreError, doing: &'static str) {
+        match error {
+            StoreError::Clock(_) | StoreError::Broken(_) => {
+                self.begin_stop(Some(RelayError::store(doing, error)));
+            }
+            error => {
+                let seed = self.seed();
+                let pause = self.backoff.failed(seed, Instant::now());
+                let (reason, retry_in) = (error.to_string(), Span::from_std(pause));
+                self.observer.notice(&Notice::StoreFailed { reason, retry_in });
+                self.claimer.look();
+            }
+        }
+    }
+
+    /// Claims no more, and takes back what has not begun.
+    pub(crate) fn begin_stop(&mut self, error: Option<RelayError>) {
+        let now = Instant::now();
+        if let Some(stop) = &mut self.stop {
+            stop.error = stop.error.take().or(error);
+            return;
+        }
+        self.stop = Some(Stop::new(self.options.drain, error, now));
+        self.look = None;
+        for (place, running) in self.attempts.withdraw() {
+            self.sender.abort(place);
+            self.destinations.ended(running.destination, false);
+            self.push(running, Ended::HandedBack, "the relay stops", now);
+        }
+    }
+
+    /// Past the drain, what still runs is left to its lease.
+    fn abandon_late(&mut self, now: Instant) {
+        let Some(stop) = &mut self.stop else { return };
+        if now >= stop.drain_until {
+            for (place, _) in self.attempts.abandon() {
+                self.sender.abort(place);
+                stop.abandoned += 1;
+            }
+        }
+        if now >= stop.settle_until {
+            stop.abandoned += self.settler.give_up();
+            self.under_way = None;
+        }
+    }
+
+    fn ended(&mut self, _now: Instant) -> Option<Stopped> {
+        if !self.is_still() {
+            return None;
+        }
+        let stop = self.stop.take()?;
+        Some(Stopped { error: stop.error, abandoned: stop.abandoned })
+    }
+}
+
+fn changed<S: Store>(store: &Arc<S>, options: &Options) -> BoxFuture<'static, ()> {
+    let (store, poll) = (Arc::clone(store), options.poll);
+    Box::pin(async move { store.changed(poll).await })
+}
+
+/// Waits for a future that may not be there.
+async fn ready<T>(future: Option<&mut BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,252 @@
+//! One exchange with the store: settles, renewals and claims in one short durable write.
+//!
+//! Guarantees: the clock of deadlines is read before the claim is issued; what is claimed begins
+//! before anything is announced; what could not be settled is kept. Does not: wait.
+
+use std::sync::Arc;
+
+use counterfoil_core::domain::{Micros, Span, State};
+use counterfoil_core::port::store::{
+    Claimed, Ended, Exchange, Exchanged, Settle, Settled, StoreError,
+};
+use counterfoil_core::port::{Attempt, Gate, Notice, Observer, Store};
+use tokio::time::Instant;
+
+use crate::attempts::{Renewing, Running};
+use crate::claimer::Claiming;
+use crate::driver::{Driver, ROWS_MAX};
+use crate::error::RelayError;
+use crate::notice;
+use crate::reason::made_fit;
+use crate::sender::Job;
+use crate::settler::{Blame, Unsettled};
+
+/// What an exchange under way is about.
+pub(crate) struct Sent {
+    settling: Vec<Unsettled>,
+    /// The one settle goes alone, after so many tries.
+    alone: Option<u32>,
+    renewing: Vec<Renewing>,
+    /// What the claimer knew, where something is claimed.
+    claiming: Option<Claiming>,
+    /// The boot clock before it was issued.
+    boot: Micros,
+    issued: Instant,
+}
+
+impl<S: Store, O: Observer> Driver<S, O> {
+    /// Keeps an attempt that ended until it is settled.
+    pub(crate) fn push(&mut self, running: Running, ended: Ended, back: &'static str, at: Instant) {
+        let Some(serving) = self.destinations.get_mut(running.destination) else { return };
+        if let Ended::Outcome(outcome) = &ended {
+            let misconfigured = misconfigured(outcome);
+            if serving.is_newly_misconfigured(misconfigured) {
+                let reason = misconfigured.unwrap_or_default().to_owned();
+                let destination = serving.served.destination.clone();
+                self.observer.notice(&Notice::Misconfigured { destination, reason });
+            }
+        }
+        let terms = Arc::clone(&serving.served.terms);
+        let seed = self.seed();
+        let Running { claimed, started_at, began, lost, .. } = running;
+        let took = Span::from_std(at.saturating_duration_since(began));
+        let settle = Settle { claimed, ended: made_fit(ended), started_at, seed, terms };
+        self.settler.push(Unsettled { settle, at, took, lost, back });
+    }
+
+    /// Issues all that can be written now.
+    pub(crate) fn begin_exchange(&mut self, now: Instant) {
+        let boot = self.options.clock.boot();
+        let (settling, alone) = self.settler.take(now);
+        let (mut renewing, mut renewals) = (Vec::new(), Vec::new());
+        let mut claim_from = Vec::new();
+        let free = self.attempts.free().saturating_sub(self.settler.queued()).min(ROWS_MAX);
+        if alone.is_none() {
+            let due = self.attempts.renewals(&self.destinations, now);
+            (renewing, renewals) = due.into_iter().unzip();
+            if self.stop.is_none() && free > 0 {
+                claim_from = self.destinations.claim_from(free, now);
+            }
+        }
+        if settling.is_empty() && renewals.is_empty() && claim_from.is_empty() {
+            return;
+        }
+        let claiming = (!claim_from.is_empty()).then(|| self.claimer.claiming());
+        let exchange = Exchange {
+            settles: settling.iter().map(|one| one.settle.clone()).collect(),
+            renewals,
+            claim_limit: if claim_from.is_empty() { 0 } else { free },
+            claim_from,
+            owner: self.options.owner.clone(),
+            seed: self.seed().0,
+        };
+        let store = Arc::clone(&self.store);
+        let done = Box::pin(async move { store.exchange(exchange).await });
+        let sent = Sent { settling, alone, renewing, claiming, boot, issued: now };
+        self.under_way = Some((done, sent));
+    }
+
+    /// Takes what an exchange came to.
+    pub(crate) fn exchanged(&mut self, sent: Sent, done: Result<Exchanged, StoreError>) {
+        let done = match done {
+            Ok(done) => done,
+            Err(error) => return self.exchange_failed(sent, error),
+        };
+        let now = Instant::now();
+        self.backoff.worked();
+        self.settler.worked(sent.alone);
+        let Exchanged { settled, lost, claimed, parked, differing, more } = done;
+        self.tell_claimed(&claimed);
+        if let Some(claiming) = &sent.claiming {
+            self.claimer.found(claiming, claimed.len() + parked.len(), more, now);
+        }
+        let has_found = more || !claimed.is_empty();
+        self.begin_attempts(claimed, &sent);
+        for renewing in sent.renewing {
+            if lost.contains(&renewing.n) {
+                self.lose(renewing);
+            }
+        }
+        let mut goes_on = has_found;
+        for (unsettled, settled) in sent.settling.into_iter().zip(&settled) {
+            goes_on |= matches!(settled, Settled::Open(State::Pending | State::Asking));
+            notice::settled(&*self.observer, unsettled, settled);
+        }
+        for parked in parked {
+            let (command, destination) = (parked.command, parked.destination);
+            let (state, reason) = (parked.state, parked.reason);
+            self.observer.notice(&Notice::Parked { command, destination, state, reason });
+        }
+        for destination in differing {
+            if self.destinations.close(&destination) {
+                self.observer.notice(&Notice::ContractDiffers { destination });
+            }
+        }
+        if self.destinations.open().is_empty() {
+            self.begin_stop(Some(RelayError::NothingLeftToServe));
+        }
+        if goes_on || self.options.until_idle {
+            self.claimer.look();
+        }
+    }
+
+    fn exchange_failed(&mut self, sent: Sent, error: StoreError) {
+        let now = Instant::now();
+        self.attempts.renew_again(&sent.renewing, now);
+        if let Some(claiming) = &sent.claiming {
+            self.claimer.failed(claiming);
+        }
+        let only_settles = sent.claiming.is_none() && sent.renewing.is_empty();
+        let is_batch = sent.settling.len() > 1 || !only_settles;
+        let (blame, given_up) = self.settler.failed(sent.settling, sent.alone, now);
+        if let Some(unsettled) = given_up {
+            let command = &unsettled.settle.claimed.command.command_id;
+            let reason = format!("command {command} cannot be settled and is left to its lease");
+            let reason = format!("{reason}: {error}");
+            self.observer.notice(&Notice::StoreFailed { reason, retry_in: Span::ZERO });
+        }
+        let may_be_one_row = match blame {
+            Blame::Store => false,
+            Blame::Batch => is_batch,
+            Blame::Settle => true,
+        };
+        match error {
+            // One row may be what is broken; the others are tried before the relay gives up.
+            StoreError::Broken(_) if may_be_one_row => {}
+            error => self.store_failed(error, "settling and claiming"),
+        }
+    }
+
+    fn tell_claimed(&mut self, claimed: &[Claimed]) {
+        if claimed.is_empty() {
+            return;
+        }
+        self.is_idle = false;
+        let taken_over = claimed.iter().filter(|claimed| claimed.taken_over).count();
+        self.observer.notice(&Notice::Claimed { count: claimed.len(), taken_over });
+    }
+
+    /// Begins what was claimed; after a stop it is handed back at once.
+    fn begin_attempts(&mut self, claimed: Vec<Claimed>, sent: &Sent) {
+        if claimed.is_empty() {
+            return;
+        }
+        let started_at = match self.store.now() {
+            Ok(now) => now,
+            Err(error) => {
+                self.store_failed(error, "reading the store's clock");
+                claimed[0].delivery.lease_until.unwrap_or_default()
+            }
+        };
+        let mut jobs = Vec::with_capacity(claimed.len());
+        for claimed in claimed {
+            if claimed.taken_over {
+                self.attempts.lose(claimed.command.n);
+            }
+            let Some(place) = self.destinations.place(&claimed.command.destination) else {
+                continue;
+            };
+            if let Some(job) = self.admit(claimed, place, started_at, sent) {
+                jobs.push(job);
+            }
+        }
+        self.sender.begin(jobs);
+    }
+
+    /// Gives a claimed command a worker.
+    fn admit(
+        &mut self,
+        claimed: Claimed,
+        destination: usize,
+        started_at: Micros,
+        sent: &Sent,
+    ) -> Option<Job> {
+        let serving = self.destinations.get(destination)?;
+        let clock = Arc::clone(&self.options.clock);
+        let gate = Arc::new(Gate::new(clock, sent.boot.plus(serving.begin_within)));
+        let attempt = Attempt {
+            command: Arc::clone(&claimed.command),
+            number: claimed.delivery.attempts,
+            token: claimed.delivery.token,
+            source: Arc::clone(&self.source),
+            now: started_at,
+            gate: Arc::clone(&gate),
+        };
+        let is_question = claimed.delivery.state == State::Asking;
+        let (transport, timeout) = (Arc::clone(&serving.served.transport), serving.request_timeout);
+        let caution = Arc::clone(&serving.caution);
+        let every = serving.renew_every();
+        let running = Running::new(claimed, destination, gate, started_at, every, sent.issued);
+        let refused =
+            if self.stop.is_some() { Err(Box::new(running)) } else { self.attempts.begin(running) };
+        match refused {
+            Ok(place) => {
+                self.destinations.began(destination);
+                Some(Job { place, attempt, is_question, transport, timeout, caution })
+            }
+            Err(running) => {
+                running.gate.withdraw();
+                self.push(*running, Ended::HandedBack, "the relay stops", Instant::now());
+                None
+            }
+        }
+    }
+
+    fn lose(&mut self, renewing: Renewing) {
+        let Some(running) = self.attempts.at(renewing).filter(|running| !running.lost) else {
+            return;
+        };
+        running.lost = true;
+        let command = running.claimed.command.command_id.clone();
+        let destination = running.claimed.command.destination.clone();
+        self.observer.notice(&Notice::LeaseLost { command, destination });
+    }
+}
+
+fn misconfigured(outcome: &counterfoil_core::domain::Outcome) -> Option<&str> {
+    use counterfoil_core::domain::Outcome::NotSent;
+    match outcome {
+        NotSent { reason, misconfigured: true, .. } => Some(reason),
+        _ => None,
+    }
+}

@@ -1,0 +1,74 @@
+//! An observer that logs with `tracing`.
+//!
+//! Guarantees: what a person must look at is a warning, a failing store an error; what went well
+//! is told at debug level. Does not: log bodies; notices carry none.
+
+use counterfoil_core::domain::{Destination, Micros};
+use counterfoil_core::port::{Notice, Observer};
+use tracing::{debug, error, info, warn};
+
+/// Logs every notice, as the table in `docs/observer.md` says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TracingObserver;
+
+impl Observer for TracingObserver {
+    fn notice(&self, notice: &Notice) {
+        match notice {
+            Notice::Started { owner, destinations } => {
+                let served: Vec<_> = destinations.iter().map(Destination::as_str).collect();
+                info!(owner, destinations = ?served, "relay started");
+            }
+            Notice::Stopped { owner, abandoned: 0 } => info!(owner, "relay stopped"),
+            Notice::Stopped { owner, abandoned } => {
+                warn!(owner, abandoned, "relay stopped before all attempts were settled");
+            }
+            Notice::Claimed { count, taken_over: 0 } => debug!(count, "claimed"),
+            Notice::Claimed { count, taken_over } => {
+                info!(count, taken_over, "claimed, some from leases that ran out");
+            }
+            Notice::Settled { .. } => settled(notice),
+            Notice::Parked { command, destination, state, reason } => {
+                let state = state.name();
+                warn!(command, destination, state, reason, "parked, waits for a person");
+            }
+            Notice::Late { command, outcome, counted } => {
+                warn!(%command, outcome, counted, "settled after its lease had gone to another");
+            }
+            Notice::LeaseLost { command, destination } => {
+                warn!(%command, %destination, "lease lost while the handler is at work");
+            }
+            Notice::HandedBack { command, reason } => info!(%command, reason, "handed back"),
+            Notice::Misconfigured { destination, reason } => {
+                warn!(%destination, reason, "destination says that it is set up wrongly");
+            }
+            Notice::Unserved { destination, open } => {
+                warn!(destination, open, "commands for a destination that is not served here");
+            }
+            Notice::ContractDiffers { destination } => {
+                warn!(%destination, "its stored contract was replaced: nothing is claimed there");
+            }
+            Notice::StoreFailed { reason, retry_in } => {
+                error!(reason, retry_in = ?retry_in.to_std(), "store failed");
+            }
+            Notice::Idle { next_due } => debug!(next_due = next_due.map(Micros::get), "idle"),
+            other => info!(notice = ?other, "relay"),
+        }
+    }
+}
+
+fn settled(notice: &Notice) {
+    let Notice::Settled { command, destination, outcome, reason, now, attempt, took } = notice
+    else {
+        return;
+    };
+    let took = took.to_std();
+    match *outcome {
+        "completed" | "accepted" | "done" => {
+            debug!(%command, %destination, outcome, reason, now, attempt, ?took, "settled");
+        }
+        "unknown" | "conflict" => {
+            warn!(%command, %destination, outcome, reason, now, attempt, ?took, "settled");
+        }
+        _ => info!(%command, %destination, outcome, reason, now, attempt, ?took, "settled"),
+    }
+}

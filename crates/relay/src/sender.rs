@@ -1,0 +1,195 @@
+//! Runs attempts: spreads them over threads, bounds them, and tells how they ended.
+//!
+//! Guarantees: a panic or an endless send is an unknown outcome of one attempt and nothing else;
+//! what passed no gate is told as unsent. An attempt that keeps its thread to itself holds up
+//! those behind it once; from then on that transport's attempts run beside each other. Does not:
+//! settle.
+
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use counterfoil_core::domain::{Answer, Outcome};
+use counterfoil_core::port::store::Ended;
+use counterfoil_core::port::{Attempt, BoxFuture, Transport};
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::destination::Caution;
+use crate::reason::of_panic;
+
+/// A first step that takes longer keeps its thread to itself.
+const SLOW: Duration = Duration::from_micros(200);
+/// After so long the rest of a batch is shared with other threads.
+const SHARED_AFTER: Duration = Duration::from_micros(100);
+
+/// An attempt to run.
+pub(crate) struct Job {
+    /// Its place among the attempts.
+    pub(crate) place: usize,
+    pub(crate) attempt: Attempt,
+    /// It is a question, not a send.
+    pub(crate) is_question: bool,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) caution: Arc<Caution>,
+}
+
+/// How an attempt ended.
+pub(crate) struct Finished {
+    pub(crate) place: usize,
+    pub(crate) ended: Ended,
+    pub(crate) at: Instant,
+}
+
+/// What is told at a time: one wake-up for a whole batch.
+pub(crate) enum Told {
+    One(Finished),
+    Many(Vec<Finished>),
+}
+
+/// Runs attempts beside the relay's own task.
+pub(crate) struct Sender {
+    told: mpsc::UnboundedSender<Told>,
+    /// How to drop the attempt at each place; stale handles do nothing.
+    handles: Box<[Mutex<Option<AbortHandle>>]>,
+}
+
+impl Sender {
+    /// A sender of so many workers, and where it tells what ended. What is told is bounded by
+    /// the workers.
+    pub(crate) fn new(workers: usize) -> (Arc<Self>, mpsc::UnboundedReceiver<Told>) {
+        let (told, hear) = mpsc::unbounded_channel();
+        let handles = (0..workers).map(|_| Mutex::new(None)).collect();
+        (Arc::new(Self { told, handles }), hear)
+    }
+
+    /// Begins these attempts.
+    pub(crate) fn begin(self: &Arc<Self>, jobs: Vec<Job>) {
+        let (careful, quick): (Vec<_>, Vec<_>) =
+            jobs.into_iter().partition(|job| job.caution.is_due());
+        for job in careful {
+            self.share(vec![job]);
+        }
+        self.share(quick);
+    }
+
+    fn share(self: &Arc<Self>, jobs: Vec<Job>) {
+        if !jobs.is_empty() {
+            tokio::spawn(Arc::clone(self).run(jobs));
+        }
+    }
+
+    /// Takes the first step of each attempt in turn. Most handlers need no other; an attempt that
+    /// waits becomes a task of its own.
+    async fn run(self: Arc<Self>, jobs: Vec<Job>) {
+        let mut finished = Vec::with_capacity(jobs.len());
+        let mut jobs = jobs.into_iter();
+        let began = Instant::now();
+        let mut before = began;
+        while let Some(job) = jobs.next() {
+            let (place, caution) = (job.place, Arc::clone(&job.caution));
+            let mut attempt = end(job).boxed();
+            let first_step = poll_fn(|cx| Poll::Ready(attempt.poll_unpin(cx))).await;
+            let now = Instant::now();
+            match first_step {
+                Poll::Ready(ended) => finished.push(Finished { place, ended, at: now }),
+                Poll::Pending => self.keep(place, attempt),
+            }
+            caution.learn(now.duration_since(before) < SLOW);
+            before = now;
+            if now.duration_since(began) > SHARED_AFTER && jobs.len() > 0 {
+                let mut rest: Vec<_> = jobs.collect();
+                self.share(rest.split_off(rest.len() / 2));
+                self.share(rest);
+                break;
+            }
+        }
+        if !finished.is_empty() {
+            let _ = self.told.send(Told::Many(finished));
+        }
+    }
+
+    fn keep(self: &Arc<Self>, place: usize, attempt: BoxFuture<'static, Ended>) {
+        let told = self.told.clone();
+        let task = tokio::spawn(async move {
+            let ended = attempt.await;
+            let _ = told.send(Told::One(Finished { place, ended, at: Instant::now() }));
+        });
+        if let Some(handle) = self.handles.get(place) {
+            *handle.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.abort_handle());
+        }
+    }
+
+    /// Drops the attempt at `place`.
+    pub(crate) fn abort(&self, place: usize) {
+        if let Some(handle) = self.handles.get(place)
+            && let Some(task) = handle.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            task.abort();
+        }
+    }
+
+    /// Drops whatever still runs.
+    pub(crate) fn abort_all(&self) {
+        (0..self.handles.len()).for_each(|place| self.abort(place));
+    }
+}
+
+/// Runs one attempt to its end, whatever the transport does.
+async fn end(job: Job) -> Ended {
+    let ended = if job.is_question {
+        let asked = AssertUnwindSafe(ask(&job)).catch_unwind().await;
+        asked.map(Ended::Answer).unwrap_or_else(|panic| {
+            Ended::Answer(Answer::Unclear { reason: of_panic("transport", &*panic) })
+        })
+    } else {
+        let sent = AssertUnwindSafe(send(&job)).catch_unwind().await;
+        sent.unwrap_or_else(|panic| {
+            Ended::Outcome(Outcome::unknown(of_panic("transport", &*panic)))
+        })
+    };
+    // Dropping what a transport left in its attempt may panic too.
+    let gate = Arc::clone(&job.attempt.gate);
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(move || drop(job)));
+    match ended {
+        // Withdrawn by `send` itself at the timeout: the connection was never made.
+        Ended::Outcome(Outcome::NotSent { .. }) => ended,
+        _ if gate.is_withdrawn() => Ended::HandedBack,
+        ended => ended,
+    }
+}
+
+async fn send(job: &Job) -> Ended {
+    let gate = &job.attempt.gate;
+    let sending = job.transport.send(&job.attempt);
+    let Some(limit) = job.timeout else { return back_or(job, sending.await) };
+    match tokio::time::timeout(limit, sending).await {
+        Ok(outcome) => back_or(job, outcome),
+        Err(_) if gate.is_withdrawn() => Ended::HandedBack,
+        Err(_) if gate.withdraw() => {
+            let reason = format!("nothing left within the request timeout of {limit:?}");
+            Ended::Outcome(Outcome::not_sent(reason))
+        }
+        Err(_) => {
+            let reason = format!("no answer within the request timeout of {limit:?}");
+            Ended::Outcome(Outcome::unknown(reason))
+        }
+    }
+}
+
+fn back_or(job: &Job, outcome: Outcome) -> Ended {
+    if job.attempt.gate.is_withdrawn() { Ended::HandedBack } else { Ended::Outcome(outcome) }
+}
+
+async fn ask(job: &Job) -> Answer {
+    let asking = job.transport.ask(&job.attempt);
+    let Some(limit) = job.timeout else { return asking.await };
+    tokio::time::timeout(limit, asking).await.unwrap_or_else(|_| Answer::Unclear {
+        reason: format!("no answer within the request timeout of {limit:?}"),
+    })
+}

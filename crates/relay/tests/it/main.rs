@@ -1,0 +1,14 @@
+//! The relay against a store in memory and a scripted transport, in paused time.
+//!
+//! Guarantees: no test waits on a real clock, so none is decided by a stopwatch. Does not: test a
+//! database; that is the stores' suite.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by a panic, in its functions too"
+)]
+
+mod relay;
+mod scene;
