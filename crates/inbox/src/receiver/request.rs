@@ -45,6 +45,11 @@ impl Desk {
         &self.options
     }
 
+    /// Returns when the writer has ended.
+    pub(super) async fn writer_ended(&self) {
+        self.writer.closed().await;
+    }
+
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Body>) -> Response {
         let answered = match *request.method() {

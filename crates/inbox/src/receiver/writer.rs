@@ -97,14 +97,14 @@ impl<B: Book> Writer<B> {
         while let Some(first) = self.asked.blocking_recv() {
             let group = self.group(first);
             let (questions, answers): (Vec<_>, Vec<_>) = group.into_iter().unzip();
-            let told = self.write(&questions);
-            for (at, answer) in answers.into_iter().enumerate() {
-                let told = match &told {
-                    Ok(told) => told.get(at).cloned().unwrap_or_else(|| Err(unanswered())),
-                    Err(failed) => Err(failed.clone()),
-                };
-                // Whoever no longer listens asks again, and gets the stored answer.
-                let _ = answer.send(told);
+            // Whoever no longer listens asks again, and gets the stored answer.
+            match self.write(&questions) {
+                Ok(told) => answers.into_iter().zip(told).for_each(|(answer, told)| {
+                    let _ = answer.send(told);
+                }),
+                Err(failed) => answers.into_iter().for_each(|answer| {
+                    let _ = answer.send(Err(failed.clone()));
+                }),
             }
         }
     }
@@ -163,10 +163,6 @@ impl<B: Book> Writer<B> {
 fn nothing_done(error: &dyn std::error::Error) -> Failed {
     tracing::error!(%error, "a receiver's transaction was rolled back");
     Failed::NothingDone(error.to_string())
-}
-
-fn unanswered() -> Failed {
-    Failed::NotKnown("the request was left without an answer".into())
 }
 
 /// What one request comes to, inside a page.

@@ -11,3 +11,6 @@
 
 mod client;
 mod delivered;
+mod guard;
+mod plain_sql;
+mod twins;
