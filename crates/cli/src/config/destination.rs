@@ -63,8 +63,9 @@ impl Config {
         if let Some(unknown) = only.iter().find(|name| !tables.contains_key(*name)) {
             let text = format!("--only {unknown}: {} has no such destination", self.name());
             let names: Vec<_> = tables.keys().map(String::as_str).collect();
-            return Err(Failure::could_not_run(text)
-                .help(format!("name one of: {}", names.join(", "))));
+            return Err(
+                Failure::could_not_run(text).help(format!("name one of: {}", names.join(", ")))
+            );
         }
         let all = tables.iter().map(|(name, table)| {
             let reading = Reading { page: &self.page, name, table };

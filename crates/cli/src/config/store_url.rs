@@ -26,8 +26,9 @@ pub(crate) fn parse(url: &str) -> Result<PathBuf, Failure> {
     let scheme = url.split(':').next().unwrap_or_default();
     if matches!(scheme, "postgres" | "postgresql") {
         // The URL may hold a password: only its scheme is shown.
-        return Err(Failure::not_yet(&format!("a {scheme}:// store"))
-            .help("use sqlite:PATH for now"));
+        return Err(
+            Failure::not_yet(&format!("a {scheme}:// store")).help("use sqlite:PATH for now")
+        );
     }
     Err(Failure::could_not_run("the store is no URL of the form sqlite:PATH")
         .help("write, for instance, --store sqlite:orders.db"))

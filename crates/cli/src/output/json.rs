@@ -84,7 +84,8 @@ fn told(told: &Told) -> Value {
 
 /// `status`; `unserved` counts open commands.
 pub(crate) fn status(status: &Status, unserved: &[(String, u64)]) -> Value {
-    let unserved: Map<_, _> = unserved.iter().map(|(name, n)| (name.clone(), (*n).into())).collect();
+    let unserved: Map<_, _> =
+        unserved.iter().map(|(name, n)| (name.clone(), (*n).into())).collect();
     json!({ "destinations": status.destinations, "unserved": unserved })
 }
 

@@ -1,12 +1,105 @@
-//! The verbs.
+//! The verbs: each gives its flags their meaning and does its work.
+//!
+//! Guarantees: configuration is read before a store is opened, and a store before anything is
+//! sent. Does not: decide anything about a command; that is the domain's.
+
+//mod audit;
+mod drill;
+mod enqueue;
+mod init;
+mod list;
+mod receiver;
+mod relay;
+mod show;
+mod status;
 mod stop;
 mod time_or_ago;
-use crate::args::Typed;
-use crate::exit::{Ended, Exit};
 
+use std::path::{Path, PathBuf};
+
+use counterfoil_core::port::Store;
+use counterfoil_sqlite::{Options, SqliteStore};
+
+use crate::args::{Shared, Typed, Verb};
+use crate::config::{Config, RelaySettings, store_url};
+use crate::exit::{Ended, Failure};
+
+/// Does what was typed.
+///
+/// # Errors
+/// What was refused, and the way out.
 pub(crate) fn run(typed: Typed) -> Ended {
-    crate::logging::start(&typed.shared)?;
-    let config = crate::config::Config::find(typed.shared.config.as_deref())?;
-    crate::config::store_url::find(typed.shared.store.as_deref(), config.as_ref())?;
-    Ok(Exit::Done)
+    let shared = typed.shared;
+    crate::logging::start(&shared)?;
+    match typed.verb {
+        Verb::Init(args) => init::run(&shared, args),
+        Verb::Enqueue(args) => enqueue::run(&shared, args),
+        Verb::Relay(args) => relay::run(&shared, args),
+        Verb::Receiver(args) => receiver::run(&shared, args),
+        Verb::Status(args) => status::run(&shared, &args),
+        Verb::List(args) => list::run(&shared, args),
+        Verb::Show(args) => show::run(&shared, &args),
+        Verb::Audit(_) => Err(Failure::not_yet("audit")),
+        Verb::Drill(args) => drill::run(&shared, &args),
+    }
+}
+
+/// The configuration, if there is one, and the path of the store.
+struct Found {
+    config: Option<Config>,
+    path: PathBuf,
+}
+
+impl Found {
+    fn new(shared: &Shared) -> Result<Self, Failure> {
+        let config = Config::find(shared.config.as_deref())?;
+        let path = store_url::find(shared.store.as_deref(), config.as_ref())?;
+        Ok(Self { config, path })
+    }
+
+    /// `[relay]`, or its defaults.
+    fn relay(&self) -> Result<RelaySettings, Failure> {
+        self.config.as_ref().map_or_else(|| Ok(RelaySettings::default()), Config::relay)
+    }
+
+    /// Opens the store, which must have the source that the configuration names.
+    fn open(&self) -> Result<SqliteStore, Failure> {
+        let options = Options::default().body_bytes_max(self.relay()?.body_bytes_max);
+        let store = open(&self.path, options)?;
+        if let Some(config) = &self.config
+            && let Some(source) = config.source()?
+            && *source != *store.source()
+        {
+            let (name, path) = (config.name(), self.path.display());
+            let text = format!(
+                "{name}: `store.source` is {source:?}, but the store {path} is {:?}",
+                store.source()
+            );
+            return Err(Failure::could_not_run(text).help(
+                "a store keeps its source for ever: write its own into the configuration, or \
+                 name the right store",
+            ));
+        }
+        Ok(store)
+    }
+}
+
+fn open(path: &Path, options: Options) -> Result<SqliteStore, Failure> {
+    SqliteStore::open(path, options).map_err(Failure::could_not_run)
+}
+
+/// Runs `work` to its end on this thread.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(no_runtime)?.block_on(work)
+}
+
+/// Runs `work` to its end on all cores.
+fn block_on_many<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(no_runtime)?.block_on(work)
+}
+
+fn no_runtime(error: std::io::Error) -> Failure {
+    Failure::could_not_run(format!("the system gives no threads: {error}"))
 }

@@ -1,0 +1,80 @@
+//! The three moments of a drill's story: what the sender says, and what the receiver has.
+//!
+//! Guarantees: both are read from the two files, right after the kill. Does not: interpret.
+
+use counterfoil_core::port::read::Story;
+use rusqlite::{Connection, OpenFlags};
+
+use super::order::sqlite;
+use super::site::Site;
+use crate::exit::Failure;
+use crate::output::table;
+
+/// One moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// What has happened.
+    pub(super) what: &'static str,
+    /// What the sender's tables say about the command.
+    pub(super) sender: String,
+    /// How many effects the receiver has.
+    pub(super) effects: i64,
+}
+
+impl Moment {
+    /// The three of them as a table.
+    pub(super) fn table(moments: &[Self]) -> String {
+        let mut rows = table::table(&["moment", "the sender says", "the receiver has"]);
+        for (n, moment) in moments.iter().enumerate() {
+            let jobs = match moment.effects {
+                0 => "nothing".to_owned(),
+                1 => "1 job".to_owned(),
+                more => format!("{more} jobs"),
+            };
+            rows.add_row([format!("{}. {}", n + 1, moment.what), moment.sender.clone(), jobs]);
+        }
+        rows.to_string()
+    }
+}
+
+/// What the sender says about a command.
+pub(super) fn sender_says(story: Option<&Story>) -> String {
+    let Some(story) = story else { return "no such command".to_owned() };
+    let row = &story.listed;
+    let attempts = match (story.state(), row.attempts) {
+        (_, 0) => "never sent".to_owned(),
+        (Some(counterfoil_core::domain::State::Sending), _) => "no answer noted".to_owned(),
+        (_, 1) => "1 attempt".to_owned(),
+        (_, more) => format!("{more} attempts"),
+    };
+    let receipts = match story.receipts.len() {
+        0 => "no receipt".to_owned(),
+        1 => "1 receipt".to_owned(),
+        more => format!("{more} receipts"),
+    };
+    let doubt = if row.in_doubt { ", in doubt" } else { "" };
+    format!("{}{doubt}; {attempts}; {receipts}", row.state)
+}
+
+/// How many effects the receiver has for a key; none where it has no file yet.
+///
+/// # Errors
+/// What SQLite says.
+pub(super) fn receiver_has(site: &Site, key: &str) -> Result<i64, Failure> {
+    if !site.shipping.exists() {
+        return Ok(0);
+    }
+    let jobs = include_str!("sql/jobs_of_key.sql");
+    look(&site.shipping)?.query_row(jobs, [key], |row| row.get(0)).map_err(sqlite)
+}
+
+/// A connection that only reads.
+///
+/// # Errors
+/// What SQLite says.
+pub(super) fn look(path: &std::path::Path) -> Result<Connection, Failure> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let connection = connection.map_err(sqlite)?;
+    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
+    Ok(connection)
+}

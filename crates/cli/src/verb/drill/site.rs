@@ -1,0 +1,133 @@
+//! Where a drill takes place: its files, its port and its configuration.
+//!
+//! Guarantees: a folder of its own, removed at the end unless it is to be kept; a store that is
+//! given must not have orders yet. Does not: touch the store that `COUNTERFOIL_STORE` names.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use counterfoil_sqlite::SqliteStore;
+use tempfile::TempDir;
+
+use super::order::{DESTINATION, KIND};
+use crate::config::store_url;
+use crate::exit::Failure;
+
+/// The query of `[audit] expect`.
+pub(super) const EXPECT: &str = "SELECT 'order.paid:' || id FROM orders WHERE paid = 1";
+
+/// The site of one drill.
+pub(super) struct Site {
+    folder: Folder,
+    /// The shop's file: orders and outbox.
+    pub(super) store: PathBuf,
+    /// The receiver's file: jobs and inbox.
+    pub(super) shipping: PathBuf,
+    /// The configuration of the relays.
+    pub(super) config: PathBuf,
+    /// Where the receiver listens, on loopback.
+    pub(super) port: u16,
+    /// This executable.
+    pub(super) program: PathBuf,
+    /// Where to look after the drill, if it stays.
+    pub(super) stays: bool,
+}
+
+enum Folder {
+    Removed(TempDir),
+    Kept(PathBuf),
+}
+
+impl Site {
+    /// Prepares it: `store` is the value of `--store`.
+    ///
+    /// # Errors
+    /// A file stands in the way, or cannot be written.
+    pub(super) fn new(store: Option<&str>, keep: bool) -> Result<Self, Failure> {
+        let made = tempfile::Builder::new().prefix("counterfoil-drill-").tempdir();
+        let made = made.map_err(|error| no_file("a temporary folder", &error))?;
+        let (store, shipping) = match store {
+            Some(url) => beside(&store_url::parse(url)?)?,
+            None => (made.path().join("orders.db"), made.path().join("shipping.db")),
+        };
+        let folder = if keep { Folder::Kept(made.keep()) } else { Folder::Removed(made) };
+        let program = std::env::current_exe().map_err(|error| no_file("this program", &error))?;
+        let config = folder.path().join("counterfoil.toml");
+        let stays = keep;
+        let port = free_port()?;
+        let site = Self { folder, store, shipping, config, port, program, stays };
+        std::fs::write(&site.config, site.configuration())
+            .map_err(|error| no_file("the drill's configuration", &error))?;
+        Ok(site)
+    }
+
+    /// The folder of configuration and logs.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Creates the shop's store.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    pub(super) fn create(&self) -> Result<SqliteStore, Failure> {
+        SqliteStore::init(&self.store, None).map_err(Failure::could_not_run)
+    }
+
+    /// Short leases, so that what a killed relay held is taken over soon.
+    fn configuration(&self) -> String {
+        let store = toml::Value::String(format!("sqlite:{}", self.store.display()));
+        format!(
+            r#"# Written by a drill.
+[store]
+url = {store}
+
+[relay]
+workers = 16
+lease = "3600ms"
+poll = "20ms"
+drain = "2s"
+
+[audit]
+expect = [{{ sql = "{EXPECT}", kind = "{KIND}" }}]
+
+[destination.{DESTINATION}]
+transport = "http"
+url = "http://127.0.0.1:{port}/commands"
+request_timeout = "1500ms"
+idempotent = {{ key_ttl = "24h" }}
+retry = {{ initial = "50ms", max = "1s" }}
+"#,
+            port = self.port
+        )
+    }
+}
+
+impl Folder {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Removed(folder) => folder.path(),
+            Self::Kept(path) => path,
+        }
+    }
+}
+
+/// The given store, absolute, and the receiver's file beside it, which must be new.
+fn beside(store: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+    let store = std::path::absolute(store).map_err(|error| no_file("the store", &error))?;
+    let shipping = store.with_extension("shipping.db");
+    if shipping.exists() {
+        let text = format!("{} stands already, from another drill", shipping.display());
+        return Err(Failure::could_not_run(text).help("remove it, or give --store another file"));
+    }
+    Ok((store, shipping))
+}
+
+fn free_port() -> Result<u16, Failure> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|bound| bound.local_addr());
+    bound.map(|address| address.port()).map_err(|error| no_file("a port on loopback", &error))
+}
+
+fn no_file(what: &str, error: &std::io::Error) -> Failure {
+    Failure::could_not_run(format!("the drill cannot use {what}: {error}"))
+}

@@ -1,0 +1,7 @@
+-- The sender's book in one snapshot: five scans, once at the end of a drill.
+SELECT
+  (SELECT count(*) FROM orders WHERE paid = 1),
+  (SELECT count(*) FROM counterfoil_outbox),
+  (SELECT count(*) FROM counterfoil_delivery),
+  (SELECT count(*) FROM counterfoil_receipt WHERE outcome = 'completed'),
+  (SELECT coalesce(sum(attempts), 0) FROM counterfoil_receipt);

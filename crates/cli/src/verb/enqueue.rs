@@ -1,0 +1,111 @@
+//! `enqueue`: records one command.
+//!
+//! Guarantees: says `recorded` or `repeated`; a body is always asked for in so many words, so
+//! nothing ever waits for a terminal. Does not: send.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use counterfoil_core::domain::command::BODY_BYTES_LIMIT;
+use counterfoil_core::domain::{Command, Micros};
+use counterfoil_core::port::Store;
+use counterfoil_core::port::store::Recorded;
+
+use super::Found;
+use crate::args::{Enqueue, Shared};
+use crate::config::duration;
+use crate::exit::{Ended, Exit, Failure};
+use crate::output::{self, time};
+
+/// Does `enqueue`.
+///
+/// # Errors
+/// A flag is wrong, the store cannot be written, or the id stands with other content.
+pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
+    refuse_later_flags(&args)?;
+    let needed = |value: Option<String>, what: &str| {
+        value.ok_or_else(|| Failure::could_not_run(format!("{what} is missing: give it")))
+    };
+    let body = read_body(&args)?;
+    let (id, to) = (needed(args.id, "the command's id")?, needed(args.to, "--to DESTINATION")?);
+    let kind = needed(args.kind, "--kind KIND")?;
+    let mut command = Command::bytes(id, to, kind, body).map_err(Failure::refused)?;
+    // Text stays text, so that SQL shows it; a NUL would end it there.
+    command.body_is_text = std::str::from_utf8(&command.body).is_ok() && !command.body.contains(&0);
+    command.content_type = args.content_type;
+    for header in &args.header {
+        let Some((name, value)) = header.split_once('=') else {
+            return Err(Failure::could_not_run(format!("--header {header:?} has no value"))
+                .help("write --header NAME=VALUE"));
+        };
+        command = command.header(name, value);
+    }
+    let store = Found::new(shared)?.open()?;
+    command.not_before = not_before(args.at.as_deref(), args.in_.as_deref(), store.now()?)?;
+    let recorded = store.enqueue_blocking(vec![command])?.pop();
+    match recorded {
+        Some(Ok(Recorded::Recorded)) => output::line("recorded")?,
+        Some(Ok(Recorded::Repeated)) => output::line("repeated")?,
+        Some(Err(refused)) => return Err(Failure::refused(refused)),
+        None => return Err(Failure::could_not_run("the store gave no answer: try again")),
+    }
+    Ok(Exit::Done)
+}
+
+fn refuse_later_flags(args: &Enqueue) -> Result<(), Failure> {
+    let later = [
+        ("`--ordering-key`, which keeps commands in order", args.ordering_key.is_some()),
+        ("`--expires`, after which a command is not sent", args.expires.is_some()),
+        ("`--from`, which records many commands at once", args.from.is_some()),
+    ];
+    match later.into_iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::not_yet(flag)),
+        None => Ok(()),
+    }
+}
+
+fn read_body(args: &Enqueue) -> Result<Vec<u8>, Failure> {
+    let stdin = args.stdin.is_some() || args.body_file.as_deref() == Some(Path::new("-"));
+    match (&args.body, &args.body_file) {
+        (Some(text), _) => Ok(text.clone().into_bytes()),
+        (None, _) if stdin => {
+            let stdin = std::io::stdin();
+            if stdin.is_terminal() {
+                return Err(Failure::could_not_run("standard input is a terminal")
+                    .help("pipe the body in, or give --body TEXT or --body-file FILE"));
+            }
+            read_bounded(stdin.lock(), "standard input")
+        }
+        (None, Some(path)) => {
+            let name = path.display().to_string();
+            let file = std::fs::File::open(path).map_err(|error| {
+                Failure::could_not_run(format!("the body file {name} cannot be read: {error}"))
+            })?;
+            read_bounded(file, &name)
+        }
+        (None, None) => Err(Failure::could_not_run("the command has no body")
+            .help("give --body TEXT, --body-file FILE, or `-` for standard input")),
+    }
+}
+
+/// Reads no more than the guard would take, and one byte, so that it is refused with its length.
+fn read_bounded(input: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    let limit = BODY_BYTES_LIMIT as u64 + 1;
+    input.take(limit).read_to_end(&mut body).map_err(|error| {
+        Failure::could_not_run(format!("the body cannot be read from {name}: {error}"))
+    })?;
+    Ok(body)
+}
+
+fn not_before(at: Option<&str>, in_: Option<&str>, now: Micros) -> Result<Option<Micros>, Failure> {
+    match (at, in_) {
+        (Some(text), _) => {
+            time::parse(text).map(Some).map_err(|why| Failure::could_not_run(format!("--at {why}")))
+        }
+        (None, Some(text)) => duration::parse(text)
+            .map(|span| Some(now.plus(span)))
+            .map_err(|why| Failure::could_not_run(format!("--in {why}"))),
+        (None, None) => Ok(None),
+    }
+}

@@ -1,0 +1,80 @@
+//! `receiver`: the reference receiver, to test against, to drill with, and to read.
+//!
+//! Guarantees: the address is announced on stderr once connections are taken; faults on purpose
+//! are flags. Does not: terminate TLS or know who calls; put it on a private network.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use counterfoil_inbox::receiver::{Faults, Hold, Options};
+use counterfoil_sqlite::InboxBook;
+use tokio::net::TcpListener;
+
+use super::{Found, block_on_many, stop};
+use crate::args::{Receiver, Shared};
+use crate::config::duration;
+use crate::exit::{Ended, Exit, Failure};
+
+/// Does `receiver`.
+///
+/// # Errors
+/// The store cannot be opened, or the address cannot be listened at.
+pub(crate) fn run(shared: &Shared, args: Receiver) -> Ended {
+    let options = options(&args)?;
+    let path = Found::new(shared)?.path;
+    let book = InboxBook::open(&path).map_err(Failure::could_not_run)?;
+    block_on_many(async {
+        let listener = listen(&args.listen).await?;
+        let address = listener.local_addr().map_err(|error| no_address(&args.listen, &error))?;
+        let stop = stop::listen(args.end_with_stdin)?;
+        let receiver = counterfoil_inbox::receiver::Receiver::open(book, options)
+            .map_err(Failure::could_not_run)?;
+        // Whoever started it reads this, whatever the log level.
+        let _ = writeln!(std::io::stderr(), "listening on {address}");
+        receiver.serve(listener, stop).await.map_err(Failure::could_not_run)?;
+        Ok(Exit::Done)
+    })
+}
+
+async fn listen(address: &str) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| no_address(address, &error))
+}
+
+fn no_address(address: &str, error: &std::io::Error) -> Failure {
+    let failure = Failure::could_not_run(format!("cannot listen at {address}: {error}"));
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => failure
+            .help("another program has this port: stop it, or give --listen another one (0: any)"),
+        std::io::ErrorKind::PermissionDenied => {
+            failure.help("ports below 1024 need rights: give --listen a higher one")
+        }
+        _ => failure.help("give --listen ADDRESS:PORT of this machine, such as 127.0.0.1:8080"),
+    }
+}
+
+fn options(args: &Receiver) -> Result<Options, Failure> {
+    let span = |flag: &str, text: &str| {
+        duration::parse(text).map_err(|why| Failure::could_not_run(format!("{flag} {why}")))
+    };
+    let mut options = Options::default();
+    options.retention = span("--retention", &args.retention)?;
+    options.refused_kinds = args.refuse_kind.iter().cloned().collect();
+    options.faults = faults(args, span("--hold-for", &args.hold_for)?.to_std());
+    Ok(options)
+}
+
+fn faults(args: &Receiver, lasts: std::time::Duration) -> Faults {
+    let mut faults = Faults::default();
+    faults.die_before_commit_at = args.die_before_commit;
+    faults.die_after_commit_at = args.die_after_commit;
+    if !args.hold_after_commit.is_empty() {
+        let announce = Arc::new(|key: &str| {
+            // Nobody to hear it is no reason to fail.
+            let mut out = std::io::stdout().lock();
+            let _ = writeln!(out, "held {key}").and_then(|()| out.flush());
+        });
+        let effects = args.hold_after_commit.iter().copied().collect();
+        faults.hold = Some(Hold { effects, lasts, announce });
+    }
+    faults
+}
