@@ -3,10 +3,32 @@
 //! Guarantees: what the schema's guards say holds for every program that writes the file. Does
 //! not: keep those rules on a connection whose triggers are off; that is the caller's work then.
 
+mod append;
+mod claim;
+mod clock;
+mod commit_queue;
 mod connection;
+mod destination;
+mod enqueue;
+mod exchange;
+mod facts;
+mod failure;
+mod group;
 mod inbox;
+mod member;
+mod position;
+mod read;
+mod reader;
+mod report;
+mod row;
 mod schema;
+mod settle;
+mod sql;
+mod store;
+mod wake;
+mod writer;
 
 pub use connection::{BUSY_TIMEOUT, OpenError, check_library, init, open_own, open_reader};
 pub use inbox::{BookPage, BookRefused, InTransaction, InboxBook, InboxTx, InboxTxError};
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, read_schema, schema_sql};
+pub use store::{Options, SqliteStore};

@@ -18,3 +18,4 @@ mod guards_report;
 mod guards_values;
 mod old_library;
 mod open;
+mod store;

@@ -1,0 +1,243 @@
+//! Claims what is due at a destination, and takes over, times out or parks what it meets there.
+//!
+//! Guarantees: the time is saved with each claim; a row that cannot be read, or whose body is over
+//! the limit, parks itself and not its batch; the lock is held no longer than a relay may. Does
+//! not: look at destinations that are paused or have another contract; see `exchange`.
+
+use std::sync::Arc;
+
+use counterfoil_core::domain::{
+    Attempted, Delivery, Digest, Input, Micros, Next, OutboxRow, Position, Receipt, Seed, State,
+    Transition, transition,
+};
+use counterfoil_core::port::store::{ClaimFrom, Claimed, Exchange, Exchanged, ParkedNow};
+use rusqlite::params;
+
+use crate::group::Group;
+use crate::position::{self, Subject};
+use crate::row::{self, Unreadable, micros};
+use crate::sql::Sql;
+
+/// Steps that one look at a due delivery may take: a takeover and its claim are two.
+const STEPS_MAX: usize = 8;
+
+/// How often one claim looks again for those who take the places of what it parked.
+const PASSES_MAX: usize = 8;
+
+/// Who looks for what.
+pub(crate) struct Looking<'a> {
+    pub(crate) exchange: &'a Exchange,
+    pub(crate) from: &'a ClaimFrom,
+    pub(crate) body_bytes_max: usize,
+}
+
+/// A due delivery with its command.
+struct Due {
+    delivery: Delivery,
+    command: Result<OutboxRow, Broken>,
+}
+
+/// A command that cannot be sent, and why.
+struct Broken {
+    command_id: Vec<u8>,
+    why: Unreadable,
+}
+
+/// Claims at most `limit` at the destination into `done`.
+pub(crate) fn claim(
+    group: &mut Group<'_>,
+    looking: &Looking<'_>,
+    limit: usize,
+    done: &mut Exchanged,
+) -> rusqlite::Result<()> {
+    let mut left = limit;
+    for _ in 0..PASSES_MAX {
+        let mut due = read_due(group, looking, left.saturating_add(1))?;
+        let more = due.len() > left;
+        due.truncate(left);
+        for due in due {
+            if group.is_long() {
+                done.more = true;
+                return Ok(());
+            }
+            left -= usize::from(take(group, looking, due, done)?);
+        }
+        if !more || left == 0 {
+            done.more |= more;
+            return Ok(());
+        }
+        // Those that were parked or put off gave their places to others.
+    }
+    done.more = true;
+    Ok(())
+}
+
+fn read_due(
+    group: &mut Group<'_>,
+    looking: &Looking<'_>,
+    limit: usize,
+) -> rusqlite::Result<Vec<Due>> {
+    let now = group.now.get();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let destination = looking.from.destination.as_str();
+    let mut rows = group.sql(Sql::DeliveryDue)?.query(params![destination, now, limit])?;
+    let mut due = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (delivery, known) = row::delivery(row, 0)?;
+        let command = match (known, row::outbox(row, 14, looking.body_bytes_max)?) {
+            (Ok(()), Ok(command)) => Ok(command),
+            (Err(why), _) | (Ok(()), Err(why)) => {
+                Err(Broken { command_id: row::bytes(row, 15)?.unwrap_or_default().to_vec(), why })
+            }
+        };
+        due.push(Due { delivery, command });
+    }
+    Ok(due)
+}
+
+/// Moves one due delivery on; whether it was claimed.
+fn take(
+    group: &mut Group<'_>,
+    looking: &Looking<'_>,
+    due: Due,
+    done: &mut Exchanged,
+) -> rusqlite::Result<bool> {
+    let Due { delivery, command } = due;
+    let command = match command {
+        Ok(command) => command,
+        Err(broken) => return park(group, looking, &delivery, broken, done).map(|()| false),
+    };
+    let digest = Digest::of(&command.body);
+    let row_digest = command.row_digest(digest);
+    let moved = advance(&delivery, &command, looking, group.now);
+    let taken_over = delivery.lease_until.is_some();
+    let subject = Subject {
+        n: delivery.n,
+        command_id: command.command_id.as_str(),
+        destination: command.destination.as_str(),
+        // They are written by whatever ends an attempt; a plain claim ends none.
+        digests: taken_over.then_some((digest, row_digest)),
+        started_at: None,
+    };
+    for attempted in &moved.attempted {
+        position::insert_attempt(group, subject, attempted)?;
+    }
+    let next = match moved.end {
+        Moved::Open(next) => next,
+        Moved::Ended(receipt) => {
+            if position::end(group, &delivery)? {
+                position::insert_receipt(group, subject, &receipt)?;
+            }
+            return Ok(false);
+        }
+        Moved::Not => return Ok(false),
+    };
+    let is_claim = next.lease_until.is_some_and(|until| until > group.now);
+    if is_claim && delivery.state == State::Pending && moved.attempted.is_empty() {
+        claim_plainly(group, &next)?;
+    } else if !position::update(group, subject, &delivery, &next)? {
+        return Ok(false);
+    }
+    if is_claim {
+        group.save_clock();
+        let command = Arc::new(command);
+        done.claimed.push(Claimed { command, delivery: next, digest, row_digest, taken_over });
+    } else if next.state.is_parked() {
+        let reason = next.last_outcome.unwrap_or_else(|| "its window is over".into());
+        done.parked.push(ParkedNow {
+            command: command.command_id.to_string(),
+            destination: command.destination.to_string(),
+            state: next.state,
+            reason,
+        });
+    }
+    Ok(is_claim)
+}
+
+fn claim_plainly(group: &mut Group<'_>, next: &Delivery) -> rusqlite::Result<()> {
+    group.sql(Sql::DeliveryClaim)?.execute(params![
+        next.n,
+        next.attempts,
+        micros(next.round_since),
+        next.token.get(),
+        micros(next.lease_until),
+        next.lease_owner,
+        micros(next.first_sent_at),
+    ])?;
+    Ok(())
+}
+
+/// What the steps of one look came to.
+struct Advanced {
+    end: Moved,
+    attempted: Vec<Attempted>,
+}
+
+enum Moved {
+    Open(Delivery),
+    Ended(Receipt),
+    /// Nothing was to be done.
+    Not,
+}
+
+/// Lets the state machine look again and again, until it is claimed, parked, put off or ended.
+fn advance(
+    delivery: &Delivery,
+    command: &OutboxRow,
+    looking: &Looking<'_>,
+    now: Micros,
+) -> Advanced {
+    let mut done = Advanced { end: Moved::Not, attempted: Vec::new() };
+    let mut position = Position::Open(delivery.clone());
+    let seed = Seed(looking.exchange.seed.wrapping_add(delivery.n.unsigned_abs()));
+    for _ in 0..STEPS_MAX {
+        let owner = looking.exchange.owner.clone();
+        let input = Input::Due { owner, expires_at: command.expires_at, seed };
+        let Transition::Applied { next, attempted } =
+            transition(&position, input, &looking.from.terms, now)
+        else {
+            break;
+        };
+        done.attempted.extend(attempted);
+        match next {
+            Next::Open(next) if next.available_at.is_some_and(|at| at <= now) => {
+                position = Position::Open(next.clone());
+                done.end = Moved::Open(next);
+            }
+            Next::Open(next) => {
+                done.end = Moved::Open(next);
+                break;
+            }
+            Next::Ended(receipt) => {
+                done.end = Moved::Ended(receipt);
+                break;
+            }
+            Next::Contradicted(_) => break,
+        }
+    }
+    done
+}
+
+fn park(
+    group: &mut Group<'_>,
+    looking: &Looking<'_>,
+    delivery: &Delivery,
+    broken: Broken,
+    done: &mut Exchanged,
+) -> rusqlite::Result<()> {
+    let position = Position::Open(delivery.clone());
+    let input = Input::Unreadable { reason: broken.why.clone() };
+    let Transition::Applied { next: Next::Open(next), .. } =
+        transition(&position, input, &looking.from.terms, group.now)
+    else {
+        return Ok(());
+    };
+    position::park(group, &next)?;
+    done.parked.push(ParkedNow {
+        command: String::from_utf8_lossy(&broken.command_id).into_owned(),
+        destination: looking.from.destination.to_string(),
+        state: next.state,
+        reason: broken.why,
+    });
+    Ok(())
+}

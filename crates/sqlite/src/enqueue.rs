@@ -1,0 +1,199 @@
+//! Records bare commands on the store's own connection.
+//!
+//! Guarantees: the rules of the SQL guard, kept in Rust, since triggers are off here: values,
+//! archived ids, one id one intent, a delivery beside each row. Does not: write events.
+
+use counterfoil_core::domain::command::CommandRefused;
+use counterfoil_core::domain::{Command, CommandId, Digest, Micros};
+use counterfoil_core::port::store::{Recorded, WriteRefused};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
+
+use crate::group::Group;
+use crate::member::Work;
+use crate::row::{Body, bytes, digest};
+use crate::sql::Sql;
+
+/// Bare commands, each by itself.
+pub(crate) struct Enqueue {
+    pub(crate) commands: Vec<Command>,
+    pub(crate) body_bytes_max: usize,
+}
+
+/// What enqueueing each came to.
+pub(crate) type Enqueued = Vec<Result<Recorded, WriteRefused>>;
+
+impl Work for Enqueue {
+    type Answer = Enqueued;
+
+    fn size(&self) -> usize {
+        self.commands.len().saturating_mul(2)
+    }
+
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Enqueued> {
+        let record = |command| record_bare(group, command, self.body_bytes_max);
+        self.commands.iter().map(record).collect()
+    }
+
+    /// Each command that was new must stand now with its content.
+    fn stands(&self, store: &Connection, answer: &Enqueued) -> rusqlite::Result<Option<bool>> {
+        for (command, answer) in self.commands.iter().zip(answer) {
+            if let (Ok(Recorded::Recorded), Some(id)) = (answer, &command.id) {
+                let mut twin = store.prepare_cached(Sql::OutboxTwin.text())?;
+                if !find_twin(&mut twin, id, command)?.unwrap_or(false) {
+                    return Ok(Some(false));
+                }
+            }
+        }
+        Ok(Some(true))
+    }
+
+    fn wakes(&self, answer: &Enqueued) -> bool {
+        answer.contains(&Ok(Recorded::Recorded))
+    }
+}
+
+fn record_bare(
+    group: &mut Group<'_>,
+    command: &Command,
+    body_bytes_max: usize,
+) -> rusqlite::Result<Result<Recorded, WriteRefused>> {
+    let id = match check_bare(command, body_bytes_max) {
+        Ok(id) => id,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let archived = group.sql(Sql::ArchivedRow)?;
+    let same =
+        archived.query_row([id.as_str()], |row| is_archived_twin(row, command)).optional()?;
+    let same = match same {
+        Some(same) => same,
+        None if insert(group, id, None, command)?.is_some() => {
+            return Ok(Ok(Recorded::Recorded));
+        }
+        None => find_twin(group.sql(Sql::OutboxTwin)?, id, command)?.unwrap_or(false),
+    };
+    let conflict = || WriteRefused::Conflict { id: id.to_string() };
+    Ok(if same { Ok(Recorded::Repeated) } else { Err(conflict()) })
+}
+
+/// Checks what needs no store; gives the id.
+pub(crate) fn check_bare(
+    command: &Command,
+    body_bytes_max: usize,
+) -> Result<&CommandId, WriteRefused> {
+    let Some(id) = &command.id else {
+        return Err(WriteRefused::Command(CommandRefused::Value {
+            id: "(not yet named)".into(),
+            what: "id",
+            why: "a bare command names its intent: give it a business id, such as order.paid:A-001"
+                .into(),
+        }));
+    };
+    check(command, id, body_bytes_max)?;
+    Ok(id)
+}
+
+/// Checks what needs no store, for a command that is or will be called `id`.
+pub(crate) fn check(
+    command: &Command,
+    id: &CommandId,
+    body_bytes_max: usize,
+) -> Result<(), WriteRefused> {
+    command.check(body_bytes_max)?;
+    let not_yet = |what| Err(WriteRefused::NotYet { id: id.to_string(), what });
+    if command.ordering_key.is_some() {
+        return not_yet("ordering_key");
+    }
+    if command.expires_at.is_some() {
+        return not_yet("expires_at");
+    }
+    if command.content_type.len() > 255 {
+        return Err(WriteRefused::Command(CommandRefused::Value {
+            id: id.to_string(),
+            what: "content_type",
+            why: "has more than 255 bytes; shorten it".into(),
+        }));
+    }
+    Ok(())
+}
+
+/// Where a command of a decision stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) stream: &'a str,
+    pub(crate) seq: i64,
+    pub(crate) idx: i64,
+}
+
+/// Inserts the outbox row and its delivery, unless the id stands; gives its `n`.
+pub(crate) fn insert(
+    group: &mut Group<'_>,
+    id: &CommandId,
+    place: Option<Place<'_>>,
+    command: &Command,
+) -> rusqlite::Result<Option<i64>> {
+    let now = group.now;
+    if insert_row(group.sql(Sql::OutboxInsert)?, id, place, command, Some(now))? == 0 {
+        return Ok(None);
+    }
+    let n = group.connection.last_insert_rowid();
+    let due = command.not_before.unwrap_or(now).get();
+    let delivery = group.sql(Sql::DeliveryInsert)?;
+    delivery.execute(params![n, command.destination.as_str(), due])?;
+    Ok(Some(n))
+}
+
+/// Inserts the outbox row alone; gives how many rows were inserted.
+pub(crate) fn insert_row(
+    statement: &mut CachedStatement<'_>,
+    id: &CommandId,
+    place: Option<Place<'_>>,
+    command: &Command,
+    recorded_at: Option<Micros>,
+) -> rusqlite::Result<usize> {
+    statement.execute(params![
+        id.as_str(),
+        place.map(|place| place.stream),
+        place.map(|place| place.seq),
+        place.map(|place| place.idx),
+        command.destination.as_str(),
+        command.kind.as_str(),
+        Body { bytes: &command.body, is_text: command.body_is_text },
+        command.content_type,
+        command.headers_json(),
+        command.core_digest.map(|digest| digest.to_hex()),
+        command.not_before.map(Micros::get),
+        recorded_at.map(Micros::get),
+    ])
+}
+
+/// Whether what stands under the id is the same intent; `None` if nothing stands.
+pub(crate) fn find_twin(
+    statement: &mut CachedStatement<'_>,
+    id: &CommandId,
+    command: &Command,
+) -> rusqlite::Result<Option<bool>> {
+    statement.query_row([id.as_str()], |row| is_twin(row, command)).optional()
+}
+
+/// Compares destination, kind, ordering key, and core digest where both have one, else body. What
+/// was erased cannot be compared.
+fn is_twin(row: &Row<'_>, command: &Command) -> rusqlite::Result<bool> {
+    let core = command.core_digest.map(|digest| digest.to_hex());
+    let same_content = match (bytes(row, 4)?, core) {
+        (Some(stored), Some(given)) => stored == given.as_bytes(),
+        _ => bytes(row, 3)? == Some(&command.body),
+    };
+    Ok(same_content && is_same_address(row, command)? && !row.get::<_, bool>(5)?)
+}
+
+/// Compares an archived command by its tombstone: there the body stands by its digest.
+pub(crate) fn is_archived_twin(row: &Row<'_>, command: &Command) -> rusqlite::Result<bool> {
+    let same_body = digest(row, 3)? == Some(Digest::of(&command.body));
+    Ok(same_body && is_same_address(row, command)?)
+}
+
+fn is_same_address(row: &Row<'_>, command: &Command) -> rusqlite::Result<bool> {
+    Ok(bytes(row, 0)? == Some(command.destination.as_str().as_bytes())
+        && bytes(row, 1)? == Some(command.kind.as_str().as_bytes())
+        && bytes(row, 2)? == command.ordering_key.as_ref().map(|key| key.as_str().as_bytes()))
+}

@@ -1,0 +1,117 @@
+//! A relay's one short durable write: settles first, then renewals, then claims.
+//!
+//! Guarantees: settles are written in the order of `n`; what is claimed is durable before it is
+//! answered; with nothing to settle and nothing due, nothing is written. Does not: wait for
+//! foreign writers; see `commit_queue`.
+
+use counterfoil_core::domain::{Micros, Reason, State};
+use counterfoil_core::port::store::{Exchange, Exchanged, Settled};
+use rusqlite::{Connection, params};
+
+use crate::claim::{Looking, claim};
+use crate::destination::{Admission, admission};
+use crate::group::Group;
+use crate::member::Work;
+use crate::settle::{renew, settle};
+use crate::sql::Sql;
+
+/// How many settles one write takes; more are several writes, each short.
+pub(crate) const SETTLES_MAX: usize = 256;
+
+/// One exchange.
+pub(crate) struct Exchanging {
+    pub(crate) exchange: Exchange,
+    pub(crate) body_bytes_max: usize,
+}
+
+impl Exchanging {
+    /// The exchange in parts, so that each holds the lock shortly; claims come with the last.
+    pub(crate) fn parts(mut exchange: Exchange, body_bytes_max: usize) -> Vec<Self> {
+        let mut parts = Vec::with_capacity(1);
+        while exchange.settles.len() > SETTLES_MAX {
+            let rest = exchange.settles.split_off(SETTLES_MAX);
+            let settles = std::mem::replace(&mut exchange.settles, rest);
+            let part = Exchange { settles, seed: exchange.seed, ..Exchange::default() };
+            parts.push(Self { exchange: part, body_bytes_max });
+        }
+        parts.push(Self { exchange, body_bytes_max });
+        parts
+    }
+}
+
+impl Work for Exchanging {
+    type Answer = Exchanged;
+
+    fn size(&self) -> usize {
+        let Exchange { settles, renewals, claim_limit, .. } = &self.exchange;
+        settles.len().saturating_mul(2).saturating_add(renewals.len()).saturating_add(*claim_limit)
+    }
+
+    fn is_relay(&self) -> bool {
+        true
+    }
+
+    fn peek(&self, store: &Connection, now: Micros) -> rusqlite::Result<Option<Exchanged>> {
+        let exchange = &self.exchange;
+        if !exchange.settles.is_empty() || !exchange.renewals.is_empty() {
+            return Ok(None);
+        }
+        let mut nothing = Exchanged::default();
+        for from in &exchange.claim_from {
+            let mut row = store.prepare_cached(Sql::DestinationRow.text())?;
+            match admission(&mut row, &from.destination, &from.terms.contract)? {
+                Admission::Differs => nothing.differing.push(from.destination.clone()),
+                Admission::Paused => {}
+                Admission::Open => {
+                    let mut due = store.prepare_cached(Sql::DeliveryIsDue.text())?;
+                    let may = from.limit > 0 && exchange.claim_limit > 0;
+                    if may && due.exists(params![from.destination.as_str(), now.get()])? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(Some(nothing))
+    }
+
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Exchanged> {
+        let exchange = &self.exchange;
+        let mut done = Exchanged { settled: settle_all(group, exchange)?, ..Exchanged::default() };
+        for lease in &exchange.renewals {
+            if !renew(group, lease)? {
+                done.lost.push(lease.n);
+            }
+        }
+        for from in &exchange.claim_from {
+            let row = group.sql(Sql::DestinationRow)?;
+            match admission(row, &from.destination, &from.terms.contract)? {
+                Admission::Differs => done.differing.push(from.destination.clone()),
+                Admission::Paused => {}
+                Admission::Open => {
+                    let limit =
+                        from.limit.min(exchange.claim_limit.saturating_sub(done.claimed.len()));
+                    let body_bytes_max = self.body_bytes_max;
+                    let looking = Looking { exchange, from, body_bytes_max };
+                    claim(group, &looking, limit, &mut done)?;
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// What was handed back or put off may be due for others.
+    fn wakes(&self, answer: &Exchanged) -> bool {
+        answer.settled.contains(&Settled::Open(State::Pending))
+    }
+}
+
+fn settle_all(group: &mut Group<'_>, exchange: &Exchange) -> rusqlite::Result<Vec<Settled>> {
+    let settles = &exchange.settles;
+    let mut order: Vec<usize> = (0..settles.len()).collect();
+    order.sort_unstable_by_key(|&at| settles[at].claimed.delivery.n);
+    let mut settled = vec![Settled::Ignored(Reason::StaleToken); settles.len()];
+    for at in order {
+        settled[at] = settle(group, &settles[at])?;
+    }
+    Ok(settled)
+}

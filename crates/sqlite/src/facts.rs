@@ -1,0 +1,131 @@
+//! What stands about commands, range by range, for the audit.
+//!
+//! Guarantees: a page is one snapshot and every table's rows of its range, orphans too. Does not:
+//! hold more than one page in memory.
+
+use counterfoil_core::domain::Micros;
+use counterfoil_core::domain::laws::{AttemptFacts, CommandFacts, DeliveryFacts, ReceiptFacts};
+use counterfoil_core::port::read::{Facts, FactsFrom};
+use rusqlite::{Connection, Row, params};
+
+use crate::row::{self, count, digest, int, lossy, time};
+use crate::sql::Sql;
+
+/// The facts of the commands with the next larger `n`.
+pub(crate) fn facts(
+    store: &Connection,
+    from: FactsFrom,
+    limit: usize,
+    now: Micros,
+) -> rusqlite::Result<Facts> {
+    let limit = limit.max(1);
+    let sql = if from.open_only { Sql::FactsOpenNumbers } else { Sql::FactsNumbers };
+    let mut statement = store.prepare_cached(sql.text())?;
+    let page = params![from.after, i64::try_from(limit).unwrap_or(i64::MAX)];
+    let numbers = statement.query_map(page, |row| row.get(0))?;
+    let numbers = numbers.collect::<rusqlite::Result<Vec<i64>>>()?;
+    let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
+    if from.open_only {
+        // Between two open commands there may be any number of ended ones.
+        for (n, command) in numbers.iter().zip(&mut commands) {
+            read_range(store, n - 1, *n, std::slice::from_mut(command))?;
+        }
+    } else if let Some(last) = numbers.last() {
+        read_range(store, from.after, *last, &mut commands)?;
+    }
+    add_people_and_tombstones(store, &mut commands)?;
+    Ok(Facts { now, last: numbers.len() < limit, commands })
+}
+
+fn unknown(n: i64) -> CommandFacts {
+    CommandFacts { n, id: format!("n={n}"), ..CommandFacts::default() }
+}
+
+/// Adds the rows with `after < n <= last`, which are those of `commands`, in their order.
+fn read_range(
+    store: &Connection,
+    after: i64,
+    last: i64,
+    commands: &mut [CommandFacts],
+) -> rusqlite::Result<()> {
+    each(store, Sql::FactsOutbox, (after, last), commands, |row, command| {
+        command.has_outbox = true;
+        command.id = lossy(row, 1)?.unwrap_or_default();
+        command.erased = row.get(15)?;
+        command.outbox = row::outbox(row, 0, usize::MAX)?.ok();
+        Ok(())
+    })?;
+    each(store, Sql::FactsDelivery, (after, last), commands, |row, command| {
+        command.delivery = Some(DeliveryFacts {
+            delivery: row::delivery(row, 0)?.0,
+            state_name: lossy(row, 1)?.unwrap_or_default(),
+            destination: lossy(row, 14)?.unwrap_or_default(),
+            digest: digest(row, 15)?,
+            row_digest: digest(row, 16)?,
+        });
+        Ok(())
+    })?;
+    each(store, Sql::FactsReceipt, (after, last), commands, |row, command| {
+        command.receipts.push(ReceiptFacts {
+            receipt: row::receipt(row, 0)?,
+            destination: lossy(row, 10)?.unwrap_or_default(),
+            digest: digest(row, 11)?,
+            row_digest: digest(row, 12)?,
+        });
+        Ok(())
+    })?;
+    each(store, Sql::FactsAttempt, (after, last), commands, |row, command| {
+        command.attempts.push(AttemptFacts {
+            round: count(row, 1)?,
+            purpose: lossy(row, 2)?.unwrap_or_default(),
+            outcome: lossy(row, 3)?.unwrap_or_default(),
+            ended_at: time(row, 4)?.unwrap_or_default(),
+        });
+        Ok(())
+    })
+}
+
+/// Reads the rows of a range, sorted by `n`, beside the commands, sorted alike.
+fn each(
+    store: &Connection,
+    sql: Sql,
+    (after, last): (i64, i64),
+    commands: &mut [CommandFacts],
+    mut add: impl FnMut(&Row<'_>, &mut CommandFacts) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut statement = store.prepare_cached(sql.text())?;
+    let mut rows = statement.query([after, last])?;
+    let mut at = 0;
+    while let Some(row) = rows.next()? {
+        let n = int(row, 0)?.unwrap_or(0);
+        while commands.get(at).is_some_and(|command| command.n < n) {
+            at += 1;
+        }
+        if let Some(command) = commands.get_mut(at).filter(|command| command.n == n) {
+            add(row, command)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds what people did and the tombstones, where there are any at all.
+fn add_people_and_tombstones(
+    store: &Connection,
+    commands: &mut [CommandFacts],
+) -> rusqlite::Result<()> {
+    if store.prepare_cached(Sql::ActionAny.text())?.exists([])? {
+        let mut clearing = store.prepare_cached(Sql::ActionClearing.text())?;
+        for command in commands.iter_mut() {
+            let times =
+                clearing.query_map([&command.id], |row| Ok(time(row, 0)?.unwrap_or_default()))?;
+            command.cleared_at = times.collect::<rusqlite::Result<_>>()?;
+        }
+    }
+    if store.prepare_cached(Sql::ArchivedAny.text())?.exists([])? {
+        let mut archived = store.prepare_cached(Sql::ArchivedRow.text())?;
+        for command in commands {
+            command.archived = archived.exists([&command.id])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! Reads where a command stands, and writes what the state machine says becomes of it.
+//!
+//! Guarantees: writes count only for the state and token that were read; a receipt, its delivery's
+//! end and its count are one write. Does not: decide; see `domain::transition`.
+
+use counterfoil_core::domain::{
+    Attempted, Delivery, Digest, Micros, Next, Position, Reason, Receipt, State, Transition,
+    transition::Report,
+};
+use rusqlite::{OptionalExtension as _, params};
+
+use crate::group::Group;
+use crate::row::{self, Bytes32, Shown, micros};
+use crate::sql::Sql;
+
+/// The command that a write is about.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) n: i64,
+    pub(crate) command_id: &'a str,
+    pub(crate) destination: &'a str,
+    /// SHA-256 of body and row, where they are known.
+    pub(crate) digests: Option<(Digest, Digest)>,
+    /// When the attempt began.
+    pub(crate) started_at: Option<Micros>,
+}
+
+/// What a transition came to.
+pub(crate) enum Written {
+    Open(State),
+    Ended(&'static str),
+    Contradicted,
+    Ignored(Reason),
+    Refused(Reason),
+}
+
+/// Where the command stands; `None` where neither delivery nor receipt does.
+pub(crate) fn read(group: &mut Group<'_>, n: i64) -> rusqlite::Result<Option<Position>> {
+    let open = group.sql(Sql::DeliveryRow)?.query_row([n], |row| Ok(row::delivery(row, 0)?.0));
+    if let Some(open) = open.optional()? {
+        return Ok(Some(Position::Open(open)));
+    }
+    let ended = group.sql(Sql::ReceiptNewest)?.query_row([n], |row| row::receipt(row, 0));
+    Ok(ended.optional()?.map(Position::Ended))
+}
+
+/// Writes what becomes of the command.
+pub(crate) fn write(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    before: &Position,
+    transition: Transition,
+) -> rusqlite::Result<Written> {
+    let (written, attempted) = match transition {
+        Transition::Applied { next, attempted } => {
+            (write_next(group, subject, before, next)?, attempted)
+        }
+        Transition::Ignored { reason, attempted } => (Written::Ignored(reason), attempted),
+        Transition::Refused(reason) => (Written::Refused(reason), None),
+    };
+    if let Some(attempted) = attempted {
+        insert_attempt(group, subject, &attempted)?;
+    }
+    Ok(written)
+}
+
+fn write_next(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    before: &Position,
+    next: Next,
+) -> rusqlite::Result<Written> {
+    match (before, next) {
+        (Position::Open(open), Next::Open(next)) => {
+            let is_own = update(group, subject, open, &next)?;
+            let state = Written::Open(next.state);
+            Ok(if is_own { state } else { Written::Ignored(Reason::StaleToken) })
+        }
+        (Position::Open(open), Next::Ended(receipt)) => {
+            if !end(group, open)? {
+                return Ok(Written::Ignored(Reason::StaleToken));
+            }
+            insert_receipt(group, subject, &receipt)?;
+            Ok(Written::Ended(receipt.outcome.name()))
+        }
+        (Position::Ended(ended), Next::Contradicted(report)) => {
+            insert_contradiction(group, subject.command_id, ended.round, &report)?;
+            Ok(Written::Contradicted)
+        }
+        // A redelivery, which no relay and no report begins.
+        (Position::Ended(_), Next::Open(_) | Next::Ended(_))
+        | (Position::Open(_), Next::Contradicted(_)) => Ok(Written::Ignored(Reason::Ended)),
+    }
+}
+
+/// Writes the delivery whole; whether it was still as read.
+pub(crate) fn update(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    before: &Delivery,
+    next: &Delivery,
+) -> rusqlite::Result<bool> {
+    let (digest, row_digest) = subject.digests.unzip();
+    let changed = group.sql(Sql::DeliveryUpdate)?.execute(params![
+        before.n,
+        before.token.get(),
+        before.state.name(),
+        next.state.name(),
+        next.round,
+        micros(next.round_since),
+        next.attempts,
+        next.asks,
+        next.in_doubt,
+        micros(next.available_at),
+        next.token.get(),
+        micros(next.lease_until),
+        next.lease_owner,
+        micros(next.first_sent_at),
+        micros(next.last_lease_until),
+        next.last_outcome,
+        Bytes32(digest),
+        Bytes32(row_digest),
+    ])?;
+    Ok(changed == 1)
+}
+
+/// Parks a delivery that cannot be read, whatever its state column says.
+pub(crate) fn park(group: &mut Group<'_>, next: &Delivery) -> rusqlite::Result<()> {
+    let Delivery { n, state, in_doubt, last_outcome, .. } = next;
+    let park = group.sql(Sql::DeliveryPark)?;
+    park.execute(params![n, state.name(), in_doubt, last_outcome]).map(drop)
+}
+
+/// Removes the delivery; whether it was still as read.
+pub(crate) fn end(group: &mut Group<'_>, open: &Delivery) -> rusqlite::Result<bool> {
+    let of = params![open.n, open.token.get(), open.state.name()];
+    Ok(group.sql(Sql::DeliveryEnd)?.execute(of)? == 1)
+}
+
+/// Inserts the receipt and counts it.
+pub(crate) fn insert_receipt(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    receipt: &Receipt,
+) -> rusqlite::Result<()> {
+    let (digest, row_digest) = subject.digests.unzip();
+    group.sql(Sql::ReceiptInsert)?.execute(params![
+        receipt.n,
+        receipt.round,
+        receipt.outcome.name(),
+        receipt.result.as_deref().map(Shown),
+        receipt.evidence,
+        receipt.source,
+        subject.destination,
+        receipt.attempts,
+        receipt.token.get(),
+        micros(receipt.first_sent_at),
+        Bytes32(digest),
+        Bytes32(row_digest),
+        receipt.recorded_at.get(),
+    ])?;
+    group.count(subject.destination, receipt.outcome);
+    Ok(())
+}
+
+/// Keeps what said otherwise after the end; the same word twice is kept once.
+pub(crate) fn insert_contradiction(
+    group: &mut Group<'_>,
+    command_id: &str,
+    round: u32,
+    report: &Report,
+) -> rusqlite::Result<()> {
+    let known = group.sql(Sql::ContradictionOfCommand)?;
+    let mut rows = known.query([command_id])?;
+    while let Some(row) = rows.next()? {
+        let same = row::count(row, 0)? == round
+            && row::bytes(row, 1)? == Some(report.outcome.name().as_bytes())
+            && row::bytes(row, 2)? == report.result.as_deref()
+            && row::bytes(row, 3)? == report.evidence.as_deref().map(str::as_bytes);
+        if same {
+            return Ok(());
+        }
+    }
+    drop(rows);
+    let now = group.now.get();
+    group.sql(Sql::ContradictionInsert)?.execute(params![
+        command_id,
+        round,
+        report.outcome.name(),
+        report.result.as_deref().map(Shown),
+        report.evidence,
+        report.source,
+        now,
+    ])?;
+    Ok(())
+}
+
+/// Keeps the row of an attempt that did not go plainly well.
+pub(crate) fn insert_attempt(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    attempted: &Attempted,
+) -> rusqlite::Result<()> {
+    let now = group.now.get();
+    group.sql(Sql::AttemptInsert)?.execute(params![
+        subject.n,
+        attempted.round,
+        attempted.token.get(),
+        attempted.purpose.name(),
+        attempted.outcome,
+        attempted.reason,
+        micros(subject.started_at),
+        now,
+    ])?;
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! The events of a stream, and what the audit wants to know of them.
+//!
+//! Guarantees: in order of seq. Does not: interpret a body.
+
+use counterfoil_core::domain::laws::EventFacts;
+use counterfoil_core::domain::{EventRow, Kind, Stream};
+use rusqlite::{Connection, params};
+
+use crate::row::{bytes, int, lossy, time};
+use crate::sql::Sql;
+
+/// The events after `after`, at most `limit`.
+pub(crate) fn load(
+    store: &Connection,
+    stream: &Stream,
+    after: i64,
+    limit: usize,
+) -> rusqlite::Result<Vec<EventRow>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = store.prepare_cached(Sql::EventLoad.text())?;
+    let rows = statement.query_map(params![stream.as_str(), after, limit], |row| {
+        let kind = bytes(row, 2)?.unwrap_or_default();
+        let kind = Kind::from_bytes(kind).map_err(|refused| {
+            let kind = rusqlite::types::Type::Text;
+            rusqlite::Error::FromSqlConversionFailure(2, kind, Box::new(refused))
+        })?;
+        Ok(EventRow {
+            stream: stream.clone(),
+            seq: int(row, 1)?.unwrap_or(0),
+            kind,
+            body: bytes(row, 3)?.unwrap_or_default().to_vec(),
+            cause: lossy(row, 4)?,
+            commands: int(row, 5)?.unwrap_or(0),
+            recorded_at: time(row, 6)?.unwrap_or_default(),
+        })
+    })?;
+    rows.collect()
+}
+
+/// What stands about the events after a stream and seq, at most `limit`.
+pub(crate) fn event_facts(
+    store: &Connection,
+    after: Option<(String, i64)>,
+    limit: usize,
+) -> rusqlite::Result<Vec<EventFacts>> {
+    let (stream, seq) = after.unwrap_or_default();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = store.prepare_cached(Sql::EventFacts.text())?;
+    let rows = statement.query_map(params![stream, seq, limit], |row| {
+        Ok(EventFacts {
+            stream: lossy(row, 0)?.unwrap_or_default(),
+            seq: int(row, 1)?.unwrap_or(0),
+            seq_before: int(row, 3)?.unwrap_or(0),
+            commands: int(row, 2)?.unwrap_or(0),
+            found: 0,
+        })
+    })?;
+    let mut facts = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    for event in &mut facts {
+        event.found = found(store, &event.stream, event.seq)?;
+    }
+    Ok(facts)
+}
+
+/// How many commands carry that stream and seq. Their ids are generated, `{stream}:{seq}:{idx}`,
+/// and `;` is the character after `:`; so the index of ids finds them.
+fn found(store: &Connection, stream: &str, seq: i64) -> rusqlite::Result<i64> {
+    let (from, until) = (format!("{stream}:{seq}:"), format!("{stream}:{seq};"));
+    let mut outbox = store.prepare_cached(Sql::EventCommands.text())?;
+    let open: i64 = outbox.query_row(params![from, until, stream, seq], |row| row.get(0))?;
+    let mut archived = store.prepare_cached(Sql::EventArchived.text())?;
+    let idx_at = i64::try_from(from.chars().count()).unwrap_or(i64::MAX).saturating_add(1);
+    let ended: i64 = archived.query_row(params![from, until, idx_at], |row| row.get(0))?;
+    Ok(open + ended)
+}

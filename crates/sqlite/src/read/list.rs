@@ -1,0 +1,75 @@
+//! Commands by filter and cursor.
+//!
+//! Guarantees: in the order of recording; a filter by an open state walks open commands only.
+//! Does not: list what is archived.
+
+use counterfoil_core::domain::{Micros, State};
+use counterfoil_core::port::read::{Filter, Listed};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use crate::row::{count, int, lossy, time};
+use crate::sql::Sql;
+
+/// How many a filter without a limit lists.
+const LIMIT: usize = 100;
+
+/// The commands that pass the filter.
+pub(crate) fn list(store: &Connection, filter: &Filter) -> rusqlite::Result<Vec<Listed>> {
+    let after = match &filter.after {
+        None => 0,
+        Some(id) => match number(store, id)? {
+            Some(n) => n,
+            // A cursor that never was: nothing comes after it.
+            None => return Ok(Vec::new()),
+        },
+    };
+    let state = filter.state.as_deref();
+    let is_open = state.is_some_and(|name| name == "parked" || State::from_name(name).is_some());
+    let sql = if is_open { Sql::ListOpen } else { Sql::ListAll };
+    let limit = if filter.limit == 0 { LIMIT } else { filter.limit };
+    let mut statement = store.prepare_cached(sql.text())?;
+    let rows = statement.query_map(
+        params![
+            after,
+            filter.destination,
+            filter.kind,
+            filter.stream,
+            filter.since.map(Micros::get),
+            filter.until.map(Micros::get),
+            state,
+            filter.reason,
+            i64::try_from(limit).unwrap_or(i64::MAX),
+        ],
+        listed,
+    )?;
+    rows.collect()
+}
+
+fn number(store: &Connection, id: &str) -> rusqlite::Result<Option<i64>> {
+    let mut number = store.prepare_cached(Sql::OutboxNumber.text())?;
+    number.query_row([id], |row| row.get(0)).optional()
+}
+
+/// One line, in the columns of `list_all.sql`.
+pub(crate) fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
+    let text = |at| Ok::<_, rusqlite::Error>(lossy(row, at)?.unwrap_or_default());
+    let is_open = lossy(row, 5)?.is_some();
+    let (state, round, attempts, token) = if is_open { (5, 6, 7, 10) } else { (12, 13, 14, 15) };
+    let last_outcome = match (lossy(row, 11)?, lossy(row, 16)?) {
+        (None, Some(evidence)) if !is_open => Some(format!("{}: {evidence}", text(12)?)),
+        (last, _) => last,
+    };
+    Ok(Listed {
+        command_id: text(1)?,
+        destination: text(2)?,
+        kind: text(3)?,
+        state: text(state)?,
+        round: count(row, round)?,
+        attempts: count(row, attempts)?,
+        in_doubt: int(row, 8)?.unwrap_or(0) != 0,
+        available_at: time(row, 9)?,
+        token: int(row, token)?.unwrap_or(0),
+        recorded_at: time(row, 4)?.unwrap_or_default(),
+        last_outcome,
+    })
+}

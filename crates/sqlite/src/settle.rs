@@ -1,0 +1,107 @@
+//! Settles what attempts came to, and renews leases.
+//!
+//! Guarantees: a settle counts while state and token are its own, even after the lease; a stale
+//! one changes nothing and is recorded. Plain success, the common case, touches no row but the
+//! delivery's end and the receipt. Does not: claim.
+
+use counterfoil_core::domain::{
+    Delivery, Input, Next, Outcome, Position, Reason, State, Transition, transition,
+};
+use counterfoil_core::port::store::{Ended, Renew, Settle, Settled};
+
+use crate::group::Group;
+use crate::position::{self, Subject, Written};
+
+/// Settles one attempt.
+pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result<Settled> {
+    let claimed = &settle.claimed;
+    let subject = Subject {
+        n: claimed.delivery.n,
+        command_id: claimed.command.command_id.as_str(),
+        destination: claimed.command.destination.as_str(),
+        digests: Some((claimed.digest, claimed.row_digest)),
+        started_at: Some(settle.started_at),
+    };
+    if let Some(settled) = settle_success(group, settle, subject)? {
+        return Ok(settled);
+    }
+    let Some(before) = position::read(group, subject.n)? else {
+        return Ok(Settled::Ignored(Reason::Ended));
+    };
+    let input = input(settle);
+    let subject = match (&settle.ended, &before) {
+        // What was never begun is no attempt that ended.
+        (Ended::HandedBack, _) => Subject { digests: None, ..subject },
+        _ => subject,
+    };
+    let next = transition(&before, input, &settle.terms, group.now);
+    Ok(match position::write(group, subject, &before, next)? {
+        Written::Open(state) => Settled::Open(state),
+        Written::Ended(outcome) => Settled::Ended(outcome),
+        Written::Contradicted => Settled::Contradicted,
+        Written::Ignored(reason) | Written::Refused(reason) => Settled::Ignored(reason),
+    })
+}
+
+fn input(settle: &Settle) -> Input {
+    let (token, seed) = (settle.claimed.delivery.token, settle.seed);
+    match &settle.ended {
+        Ended::Outcome(outcome) => Input::Settled { token, outcome: outcome.clone(), seed },
+        Ended::Answer(answer) => Input::Answered { token, answer: answer.clone(), seed },
+        Ended::HandedBack => Input::HandedBack { token },
+    }
+}
+
+/// Completed under its own lease: judged from memory, since whatever else the row may say, its
+/// token and state decide, and the removal compares them. `None`: look at the row.
+fn settle_success(
+    group: &mut Group<'_>,
+    settle: &Settle,
+    subject: Subject<'_>,
+) -> rusqlite::Result<Option<Settled>> {
+    let claimed = &settle.claimed.delivery;
+    let plain = matches!(settle.ended, Ended::Outcome(Outcome::Completed { .. }))
+        && claimed.state == State::Sending;
+    if !plain {
+        return Ok(None);
+    }
+    let before = Position::Open(without_words(claimed));
+    let judged = transition(&before, input(settle), &settle.terms, group.now);
+    let Transition::Applied { next: Next::Ended(receipt), attempted: None } = judged else {
+        return Ok(None);
+    };
+    if !position::end(group, claimed)? {
+        return Ok(None);
+    }
+    position::insert_receipt(group, subject, &receipt)?;
+    Ok(Some(Settled::Ended(receipt.outcome.name())))
+}
+
+/// The delivery without its texts, which a receipt does not take over.
+fn without_words(delivery: &Delivery) -> Delivery {
+    Delivery {
+        n: delivery.n,
+        state: delivery.state,
+        round: delivery.round,
+        round_since: delivery.round_since,
+        attempts: delivery.attempts,
+        asks: delivery.asks,
+        in_doubt: delivery.in_doubt,
+        available_at: delivery.available_at,
+        token: delivery.token,
+        lease_until: delivery.lease_until,
+        lease_owner: None,
+        first_sent_at: delivery.first_sent_at,
+        last_lease_until: delivery.last_lease_until,
+        last_outcome: None,
+    }
+}
+
+/// Renews one lease; whether it is still its own.
+pub(crate) fn renew(group: &mut Group<'_>, renew: &Renew) -> rusqlite::Result<bool> {
+    let Some(before) = position::read(group, renew.n)? else { return Ok(false) };
+    let next = transition(&before, Input::Renewed { token: renew.token }, &renew.terms, group.now);
+    let subject =
+        Subject { n: renew.n, command_id: "", destination: "", digests: None, started_at: None };
+    Ok(matches!(position::write(group, subject, &before, next)?, Written::Open(_)))
+}

@@ -1,0 +1,110 @@
+//! The statements of the store, each in its own file under `sql/sqlite`.
+//!
+//! Guarantees: a statement is prepared once a connection and held. Does not: run anything; a test
+//! asserts that each file is served by the index that its first line names.
+
+use rusqlite::{CachedStatement, Connection};
+
+macro_rules! statements {
+    ($($name:ident = $file:literal,)*) => {
+        /// One statement.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Sql { $($name),* }
+
+        /// How many there are.
+        const COUNT: usize = [$(Sql::$name),*].len();
+
+        impl Sql {
+            /// Its text.
+            pub(crate) const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$name => {
+                        include_str!(concat!("../../../sql/sqlite/", $file, ".sql"))
+                    })*
+                }
+            }
+        }
+    };
+}
+
+statements! {
+    ActionAny = "action_any",
+    ActionClearing = "action_clearing",
+    ActionOfCommand = "action_of_command",
+    ArchivedAny = "archived_any",
+    ArchivedRow = "archived_row",
+    AttemptInsert = "attempt_insert",
+    AttemptOfCommand = "attempt_of_command",
+    ClockSave = "clock_save",
+    ClockSaved = "clock_saved",
+    ContradictionInsert = "contradiction_insert",
+    ContradictionOfCommand = "contradiction_of_command",
+    DeliveryClaim = "delivery_claim",
+    DeliveryDue = "delivery_due",
+    DeliveryEnd = "delivery_end",
+    DeliveryInsert = "delivery_insert",
+    DeliveryIsDue = "delivery_is_due",
+    DeliveryLeft = "delivery_left",
+    DeliveryNextDue = "delivery_next_due",
+    DeliveryPark = "delivery_park",
+    DeliveryRemove = "delivery_remove",
+    DeliveryRow = "delivery_row",
+    DeliveryUpdate = "delivery_update",
+    DestinationAll = "destination_all",
+    DestinationDeclare = "destination_declare",
+    DestinationRow = "destination_row",
+    EventArchived = "event_archived",
+    EventCause = "event_cause",
+    EventCommands = "event_commands",
+    EventFacts = "event_facts",
+    EventHead = "event_head",
+    EventInsert = "event_insert",
+    EventLoad = "event_load",
+    FactsAttempt = "facts_attempt",
+    FactsDelivery = "facts_delivery",
+    FactsNumbers = "facts_numbers",
+    FactsOpenNumbers = "facts_open_numbers",
+    FactsOutbox = "facts_outbox",
+    FactsReceipt = "facts_receipt",
+    Known = "known",
+    ListAll = "list_all",
+    ListOpen = "list_open",
+    OutboxInsert = "outbox_insert",
+    OutboxNumber = "outbox_number",
+    OutboxRemove = "outbox_remove",
+    OutboxRow = "outbox_row",
+    OutboxTwin = "outbox_twin",
+    ReceiptInsert = "receipt_insert",
+    ReceiptNewest = "receipt_newest",
+    ReceiptOfCommand = "receipt_of_command",
+    StatusDue = "status_due",
+    StatusOpen = "status_open",
+    TallyAdd = "tally_add",
+    TallyAll = "tally_all",
+    TotalsArchived = "totals_archived",
+    TotalsEnded = "totals_ended",
+    TotalsOpen = "totals_open",
+    TotalsOutbox = "totals_outbox",
+}
+
+/// Statements looked up once and held for the length of a transaction: the cache of a connection
+/// hashes the whole text each time, which a row would feel.
+pub(crate) struct Held<'c> {
+    connection: &'c Connection,
+    statements: [Option<CachedStatement<'c>>; COUNT],
+}
+
+impl<'c> Held<'c> {
+    pub(crate) fn new(connection: &'c Connection) -> Self {
+        Self { connection, statements: [const { None }; COUNT] }
+    }
+
+    /// The statement, prepared.
+    pub(crate) fn get(&mut self, sql: Sql) -> rusqlite::Result<&mut CachedStatement<'c>> {
+        let held = &mut self.statements[sql as usize];
+        match held {
+            Some(statement) => Ok(statement),
+            None => Ok(held.insert(self.connection.prepare_cached(sql.text())?)),
+        }
+    }
+}

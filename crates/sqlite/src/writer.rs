@@ -1,0 +1,282 @@
+//! The one connection that writes, and how it commits a group.
+//!
+//! Guarantees: an answer, a refusal too, is given after COMMIT; a member that fails spoils no
+//! other; after a COMMIT that failed the connection is opened again and each member looks itself
+//! up; a panic inside a group answers its members. Does not: queue; see `commit_queue`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use counterfoil_core::domain::Micros;
+use counterfoil_core::port::store::StoreError;
+use rusqlite::Connection;
+
+use crate::clock::StoreTime;
+use crate::connection::open_own;
+use crate::failure::store_error;
+use crate::group::Group;
+use crate::member::Member;
+
+/// How long a foreign writer that was seen once is spared: longer than its busy handler sleeps,
+/// since one that waits commits nothing that could be seen.
+const FOREIGN_SEEN_FOR: Duration = Duration::from_secs(5);
+
+/// How often a replay may begin again because a failing member took its transaction with it.
+const REPLAYS_MAX: usize = 64;
+
+/// The one connection that writes.
+pub(crate) struct Writer {
+    path: PathBuf,
+    connection: Option<Connection>,
+    time: Arc<StoreTime>,
+    data_version: Option<i64>,
+    foreign_until: Option<Instant>,
+}
+
+impl Writer {
+    pub(crate) fn new(path: PathBuf, connection: Connection, time: Arc<StoreTime>) -> Self {
+        let mut writer =
+            Self { path, connection: None, time, data_version: None, foreign_until: None };
+        writer.connection = wait_politely(connection);
+        writer
+    }
+
+    /// Commits the members together and leaves each with its answer; whether any wakes a relay.
+    pub(crate) fn commit(&mut self, members: &mut [Box<dyn Member>]) -> bool {
+        let done = catch_unwind(AssertUnwindSafe(|| self.commit_all(members)));
+        if done.is_err() {
+            // Nothing of an open transaction stands once its connection is gone.
+            self.connection = None;
+            let why = "the writer panicked; nothing was written";
+            for member in members.iter_mut() {
+                member.fail(StoreError::Broken(why.into()));
+            }
+        }
+        members.iter().any(|member| member.wakes())
+    }
+
+    /// Whether another connection has written of late.
+    pub(crate) fn sees_foreign_writer(&self) -> bool {
+        self.foreign_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn commit_all(&mut self, members: &mut [Box<dyn Member>]) {
+        if self.connection.is_none() {
+            match open_own(&self.path) {
+                Ok((connection, _)) => self.connection = wait_politely(connection),
+                Err(error) => {
+                    let error = StoreError::Unavailable(error.to_string());
+                    return members.iter_mut().for_each(|member| member.fail(error.clone()));
+                }
+            }
+        }
+        let Some(connection) = self.connection.take() else { return };
+        let mut open: Vec<&mut Box<dyn Member>> = members.iter_mut().collect();
+        self.stop_relays_after_a_jump(&mut open);
+        self.look_for_foreign_writers(&connection, &open);
+        peek_all(&connection, self.time.steady(), &mut open);
+        if open.is_empty() {
+            self.connection = Some(connection);
+            return;
+        }
+        match transact(&connection, &self.time, &mut open) {
+            Ended::Committed => self.connection = Some(connection),
+            Ended::RolledBack(error) => {
+                fail_all(&mut open, &error);
+                self.connection = Some(connection);
+            }
+            Ended::NotKnown(error) => {
+                drop(connection);
+                let why = format!("COMMIT failed: {error}");
+                self.connection =
+                    open_own(&self.path).ok().and_then(|(connection, _)| wait_politely(connection));
+                for member in open {
+                    member.look_up(self.connection.as_ref(), &why);
+                }
+            }
+        }
+    }
+
+    fn stop_relays_after_a_jump(&self, open: &mut Vec<&mut Box<dyn Member>>) {
+        if !open.iter().any(|member| member.is_relay()) {
+            return;
+        }
+        if let Err(jumped) = self.time.now() {
+            open.retain_mut(|member| {
+                let is_relay = member.is_relay();
+                if is_relay {
+                    member.fail(StoreError::Clock(jumped));
+                }
+                !is_relay
+            });
+        }
+    }
+
+    fn look_for_foreign_writers(&mut self, connection: &Connection, open: &[&mut Box<dyn Member>]) {
+        if !open.iter().any(|member| member.is_relay()) {
+            return;
+        }
+        let read = connection
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
+        let version: Option<i64> = read.ok();
+        if self.data_version.is_some() && version != self.data_version {
+            self.foreign_until = Some(Instant::now() + FOREIGN_SEEN_FOR);
+        }
+        self.data_version = version;
+    }
+}
+
+/// Waits in short steps, for half a minute, where another connection holds the file: no foreign
+/// writer makes a statement of ours fail.
+fn wait_politely(mut connection: Connection) -> Option<Connection> {
+    connection.busy_handler(Some(wait_for_lock)).ok()?;
+    Some(connection)
+}
+
+/// Called by SQLite with the number of waits so far; whether to go on.
+fn wait_for_lock(waits: i32) -> bool {
+    let step = if waits < 10 { Duration::from_micros(200) } else { Duration::from_millis(1) };
+    std::thread::sleep(step);
+    waits < 30_000
+}
+
+/// Answers whom reading alone can answer.
+fn peek_all(connection: &Connection, now: Micros, open: &mut Vec<&mut Box<dyn Member>>) {
+    open.retain_mut(|member| match member.peek(connection, now) {
+        Ok(is_answered) => !is_answered,
+        // What cannot be read will say so inside the transaction.
+        Err(_) => true,
+    });
+}
+
+/// How a transaction ended.
+enum Ended {
+    Committed,
+    /// For all members: nothing was written.
+    RolledBack(rusqlite::Error),
+    NotKnown(rusqlite::Error),
+}
+
+fn transact(
+    connection: &Connection,
+    time: &StoreTime,
+    open: &mut Vec<&mut Box<dyn Member>>,
+) -> Ended {
+    match together(connection, time, open) {
+        Together::Ended(ended) => ended,
+        Together::Failed => replay(connection, time, open),
+    }
+}
+
+enum Together {
+    Ended(Ended),
+    /// One member failed, and the transaction was rolled back.
+    Failed,
+}
+
+/// All members in one transaction, without savepoints.
+fn together(
+    connection: &Connection,
+    time: &StoreTime,
+    open: &mut [&mut Box<dyn Member>],
+) -> Together {
+    if let Err(error) = run(connection, "BEGIN IMMEDIATE") {
+        return Together::Ended(Ended::RolledBack(error));
+    }
+    let mut group = Group::new(connection, time.steady());
+    let ran = open.iter_mut().try_for_each(|member| member.run(&mut group));
+    match ran.and_then(|()| group.finish()) {
+        Ok(()) => Together::Ended(commit(connection)),
+        Err(error) => {
+            roll_back(connection);
+            // Alone it gains nothing from a replay.
+            if open.len() == 1 {
+                Together::Ended(Ended::RolledBack(error))
+            } else {
+                Together::Failed
+            }
+        }
+    }
+}
+
+/// The members again, each in a savepoint, so that only the failing one fails.
+fn replay(
+    connection: &Connection,
+    time: &StoreTime,
+    open: &mut Vec<&mut Box<dyn Member>>,
+) -> Ended {
+    for _ in 0..REPLAYS_MAX {
+        if let Err(error) = run(connection, "BEGIN IMMEDIATE") {
+            return Ended::RolledBack(error);
+        }
+        let mut group = Group::new(connection, time.steady());
+        let ran = open
+            .iter_mut()
+            .filter(|member| !member.has_failed())
+            .try_for_each(|member| run_apart(&mut group, member.as_mut()));
+        match ran.and_then(|()| group.finish()) {
+            Ok(()) => {
+                open.retain(|member| !member.has_failed());
+                return commit(connection);
+            }
+            // The failure took the whole transaction with it: once more without that member.
+            Err(_) if connection.is_autocommit() => {}
+            Err(error) => {
+                roll_back(connection);
+                return Ended::RolledBack(error);
+            }
+        }
+    }
+    let why = "many members failed and took their transaction with them";
+    Ended::RolledBack(rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL),
+        Some(why.into()),
+    ))
+}
+
+/// Runs one member in a savepoint. An error says that the transaction is gone.
+fn run_apart(group: &mut Group<'_>, member: &mut dyn Member) -> rusqlite::Result<()> {
+    let connection = group.connection;
+    run(connection, "SAVEPOINT counterfoil_member")?;
+    let mark = group.mark();
+    if let Err(error) = member.run(group) {
+        member.fail(store_error(&error));
+        if connection.is_autocommit() {
+            return Err(error);
+        }
+        group.back_to(mark);
+        run(connection, "ROLLBACK TO counterfoil_member")?;
+    }
+    run(connection, "RELEASE counterfoil_member")
+}
+
+fn commit(connection: &Connection) -> Ended {
+    match run(connection, "COMMIT") {
+        Ok(()) => Ended::Committed,
+        // Still open: it can be taken back, and then it is known.
+        Err(error) if !connection.is_autocommit() && run(connection, "ROLLBACK").is_ok() => {
+            Ended::RolledBack(error)
+        }
+        Err(error) => Ended::NotKnown(error),
+    }
+}
+
+fn roll_back(connection: &Connection) {
+    if !connection.is_autocommit() {
+        // What cannot be rolled back goes with its connection; the next BEGIN will say so.
+        let _ = run(connection, "ROLLBACK");
+    }
+}
+
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+fn fail_all(open: &mut [&mut Box<dyn Member>], error: &rusqlite::Error) {
+    for member in open.iter_mut().filter(|member| !member.has_failed()) {
+        member.fail(store_error(error));
+    }
+}

@@ -1,0 +1,2 @@
+-- by rowid: the one row of meta.
+SELECT clock FROM counterfoil_meta WHERE k = 1;

@@ -1,0 +1,3 @@
+-- by counterfoil_contradiction_command.
+SELECT round, outcome, result, evidence, source, recorded_at
+FROM counterfoil_contradiction WHERE command_id = ?1 ORDER BY recorded_at, rowid;

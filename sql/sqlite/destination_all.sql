@@ -1,0 +1,2 @@
+-- by scan of counterfoil_destination: a row a destination.
+SELECT name, contract IS NOT NULL, paused_at IS NOT NULL, paused_why FROM counterfoil_destination;
