@@ -9,7 +9,9 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod bad_request;
 mod client;
+mod crash;
 mod delivered;
 mod guard;
 mod plain_sql;
