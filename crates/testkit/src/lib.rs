@@ -4,11 +4,13 @@
 //! Guarantees: the memory store persists only what the state machine says, so that a test against
 //! it tests the same decisions as production. Does not: keep anything over the process's end.
 
+pub mod exercise_store;
 pub mod manual_clock;
 pub mod memory_store;
 pub mod receiver;
 pub mod scripted_transport;
 
+pub use exercise_store::exercise_store;
 pub use manual_clock::ManualClock;
 pub use memory_store::{Fault, MemoryStore};
 pub use receiver::Receiver;

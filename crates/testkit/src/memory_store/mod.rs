@@ -46,7 +46,7 @@ pub enum Fault {
 }
 
 struct Shared {
-    rows: Mutex<Rows>,
+    rows: Arc<Mutex<Rows>>,
     clock: Arc<dyn Clock>,
     store_clock: Mutex<StoreClock>,
     commits: watch::Sender<u64>,
@@ -83,9 +83,21 @@ impl MemoryStore {
     /// An empty store that reads `clock`.
     #[must_use]
     pub fn new(clock: impl Clock) -> Self {
-        let store_clock = StoreClock::start(clock.machine(), clock.boot(), Micros::new(0));
+        Self::over(Arc::default(), clock)
+    }
+
+    /// The same rows as a process sees them that opens them now: with a clock and wake-ups of its
+    /// own.
+    #[must_use]
+    pub fn reopen(&self, clock: impl Clock) -> Self {
+        Self::over(Arc::clone(&self.shared.rows), clock)
+    }
+
+    fn over(rows: Arc<Mutex<Rows>>, clock: impl Clock) -> Self {
+        let saved = locked(&rows).clock;
+        let store_clock = StoreClock::start(clock.machine(), clock.boot(), saved);
         let shared = Shared {
-            rows: Mutex::new(Rows::default()),
+            rows,
             clock: Arc::new(clock),
             store_clock: Mutex::new(store_clock),
             commits: watch::Sender::new(0),
@@ -157,7 +169,11 @@ impl MemoryStore {
         write: impl FnOnce(&mut Rows, Micros) -> (T, bool),
     ) -> Result<T, StoreError> {
         let now = self.time()?;
-        let (told, changed) = write(&mut locked(&self.shared.rows), now);
+        let (told, changed) = {
+            let mut rows = locked(&self.shared.rows);
+            rows.clock = rows.clock.max(now);
+            write(&mut rows, now)
+        };
         if changed {
             self.committed();
         }

@@ -185,6 +185,8 @@ pub struct Rows {
     pub expected: BTreeMap<String, Vec<String>>,
     /// The largest `n` ever given.
     pub newest: i64,
+    /// The store's clock, as last saved.
+    pub clock: Micros,
 }
 
 /// What a transition came to once it was written.

@@ -1,0 +1,75 @@
+//! The hands of a store in memory, for the suite's own test and for suites of engines.
+//!
+//! Guarantees: what they do goes around the port. Does not: check anything.
+
+use counterfoil_core::domain::Span;
+use counterfoil_core::port::BoxFuture;
+
+use super::Hands;
+use crate::{ManualClock, MemoryStore};
+
+/// A fresh store in memory and its clock.
+#[derive(Clone)]
+pub struct MemoryHands {
+    /// The clock.
+    pub clock: ManualClock,
+    /// The store.
+    pub store: MemoryStore,
+}
+
+impl Default for MemoryHands {
+    fn default() -> Self {
+        let clock = ManualClock::default();
+        Self { store: MemoryStore::new(clock.clone()), clock }
+    }
+}
+
+impl Hands for MemoryHands {
+    type Store = MemoryStore;
+
+    fn store(&self) -> MemoryStore {
+        self.store.clone()
+    }
+
+    fn reopen(&self) -> BoxFuture<'_, MemoryStore> {
+        Box::pin(async { self.store.reopen(self.clock.clone()) })
+    }
+
+    fn advance(&self, span: Span) {
+        self.clock.advance(span);
+    }
+
+    fn step_machine(&self, micros: i64) -> bool {
+        self.clock.step_machine(micros);
+        true
+    }
+
+    fn pause<'a>(&'a self, destination: &'a str, why: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async { self.store.pause(destination, why) })
+    }
+
+    fn put_unreadable<'a>(&'a self, destination: &'a str) -> BoxFuture<'a, Option<String>> {
+        let id = b"bad \xff id";
+        self.store.put_unreadable(id, destination);
+        Box::pin(async { Some(String::from_utf8_lossy(id).into_owned()) })
+    }
+
+    fn lose_outbox_row<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        self.store.with_rows(|rows| {
+            if let Some(n) = rows.ids.remove(command_id.as_bytes()) {
+                rows.outbox.remove(&n);
+            }
+        });
+        Box::pin(async {})
+    }
+
+    fn commits(&self) -> BoxFuture<'_, u64> {
+        Box::pin(async { self.store.commits() })
+    }
+
+    fn query_of<'a>(&'a self, ids: &'a [&'a str]) -> BoxFuture<'a, Option<String>> {
+        let sql = "SELECT id FROM mine";
+        self.store.expect(sql, ids.iter().map(ToString::to_string));
+        Box::pin(async { Some(sql.to_owned()) })
+    }
+}
