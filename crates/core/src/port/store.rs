@@ -5,6 +5,7 @@
 //! given after COMMIT. The suite `exercise_store` holds every store to the rules. It is not asked
 //! to decide: it persists what `domain::transition` says.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -280,6 +281,9 @@ pub enum Reported {
     Unknown,
 }
 
+/// How much of the user's answer [`Store::expected_has`] reads at once.
+const EXPECTED_PAGE: usize = 1000;
+
 /// A store of commands.
 pub trait Store: Clone + Send + Sync + 'static {
     /// The store's name to receivers, a URI reference.
@@ -433,6 +437,36 @@ pub trait Store: Clone + Send + Sync + 'static {
         offset: u64,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
+
+    /// Which of these ids such a query answers. Default: reads the answer page by page, which
+    /// takes bounded memory and, for many ids and a long answer, much time; a database may look
+    /// the ids up in the query instead.
+    ///
+    /// # Errors
+    /// As [`expected`](Self::expected).
+    fn expected_has(
+        &self,
+        sql: &str,
+        ids: &[String],
+    ) -> impl Future<Output = Result<Vec<bool>, StoreError>> + Send {
+        async move {
+            let mut found = vec![false; ids.len()];
+            let mut offset = 0;
+            while found.contains(&false) {
+                let page = self.expected(sql, offset, EXPECTED_PAGE).await?;
+                let last = page.len() < EXPECTED_PAGE;
+                let page: BTreeSet<String> = page.into_iter().collect();
+                for (id, found) in ids.iter().zip(&mut found) {
+                    *found = *found || page.contains(id);
+                }
+                if last {
+                    break;
+                }
+                offset += EXPECTED_PAGE as u64;
+            }
+            Ok(found)
+        }
+    }
 
     /// Which of these command ids are in the outbox or archived.
     ///
