@@ -122,10 +122,7 @@ impl<T: InTransaction> InboxTx<T> {
     /// # Errors
     /// [`InboxTxError::Sqlite`], [`InboxTxError::ForeignDigest`].
     pub fn look(&self, source: &str, key: &str) -> Result<Option<InboxEntry>, InboxTxError> {
-        let now = self.time()?;
-        let standing = self.standing(source, key)?;
-        let kept = standing.filter(|(_, until)| until.is_none_or(|until| until > now));
-        Ok(kept.map(|(entry, _)| entry))
+        self.standing(source, key, self.time()?)
     }
 
     /// Removes at most `limit` keys whose retention is over, oldest first; how many.
@@ -151,35 +148,31 @@ impl<T: InTransaction> InboxTx<T> {
         Ok(insert.execute(params![source, key, digest, until.get()])? > 0)
     }
 
-    fn standing(&self, source: &str, key: &str) -> Result<Option<Standing>, Error> {
+    fn standing(&self, source: &str, key: &str, now: Micros) -> Result<Option<InboxEntry>, Error> {
         let mut query = self.0.connection().prepare_cached(STANDING)?;
         let read = query.query_row([source, key], |row| {
+            let until = row.get::<_, Option<i64>>(4)?;
+            if until.is_some_and(|until| until <= now.get()) {
+                return Ok(None);
+            }
             let outcome: Option<String> = row.get(1)?;
             let result = match row.get_ref(2)? {
                 ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.to_vec()),
                 ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
             };
-            let entry = digest(row.get_ref(0)?).map(|digest| InboxEntry {
+            let received_at = Micros::new(row.get(3)?);
+            Ok(Some(digest(row.get_ref(0)?).map(|digest| InboxEntry {
                 digest,
                 outcome: outcome.as_deref().and_then(ReceiptOutcome::from_name),
                 result,
-                received_at: Micros::default(),
-            });
-            let received_at = Micros::new(row.get(3)?);
-            let entry = entry.map(|entry| InboxEntry { received_at, ..entry });
-            Ok((entry, row.get::<_, Option<i64>>(4)?.map(Micros::new)))
+                received_at,
+            })))
         });
-        match read.optional()? {
-            None => Ok(None),
-            Some((Some(entry), until)) => Ok(Some((entry, until))),
-            Some((None, _)) => {
-                Err(Error::ForeignDigest { source_name: source.into(), key: key.into() })
-            }
-        }
+        let foreign = || Error::ForeignDigest { source_name: source.into(), key: key.into() };
+        let kept = read.optional()?.flatten();
+        kept.map(|entry| entry.ok_or_else(foreign)).transpose()
     }
 }
-
-type Standing = (InboxEntry, Option<Micros>);
 
 /// SHA-256 as another program may have written it: 32 bytes, or 64 digits as text or bytes.
 fn digest(stored: ValueRef<'_>) -> Option<Digest> {
@@ -216,7 +209,7 @@ impl<T: InTransaction> InboxRows for InboxTx<T> {
             self.take(source, key, digest, expires_at)?;
             return Ok(None);
         }
-        Ok(self.standing(source, key)?.map(|(entry, _)| entry))
+        self.standing(source, key, now)
     }
 
     fn finish(

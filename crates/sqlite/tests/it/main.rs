@@ -16,6 +16,7 @@ mod guards_random;
 mod guards_repeat;
 mod guards_report;
 mod guards_values;
+mod inbox;
 mod old_library;
 mod open;
 mod store;
