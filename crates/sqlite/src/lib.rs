@@ -16,6 +16,7 @@ mod failure;
 mod group;
 mod inbox;
 mod member;
+mod outbox;
 mod position;
 mod read;
 mod reader;
@@ -30,5 +31,6 @@ mod writer;
 
 pub use connection::{BUSY_TIMEOUT, OpenError, check_library, init, open_own, open_reader};
 pub use inbox::{BookPage, BookRefused, InTransaction, InboxBook, InboxTx, InboxTxError};
+pub use outbox::{EnqueueError, Outbox};
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, read_schema, schema_sql};
 pub use store::{Options, SqliteStore};

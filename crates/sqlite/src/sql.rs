@@ -85,6 +85,10 @@ statements! {
     TotalsEnded = "totals_ended",
     TotalsOpen = "totals_open",
     TotalsOutbox = "totals_outbox",
+    UserEventInsert = "user_event_insert",
+    UserOutboxInsert = "user_outbox_insert",
+    UserPassMake = "user_pass_make",
+    UserPassSet = "user_pass_set",
 }
 
 /// Statements looked up once and held for the length of a transaction: the cache of a connection

@@ -20,3 +20,4 @@ mod inbox;
 mod old_library;
 mod open;
 mod store;
+mod user_transaction;
