@@ -1,4 +1,4 @@
-//! Every Rust file opens with `//!` and a sentence.
+//! Every Rust file opens with `//!` and a sentence, or with a page that is drawn in as its words.
 //!
 //! Guarantees: holds for tests, build scripts and examples too.
 //! Does not: judge the sentence.
@@ -12,7 +12,8 @@ const RULE: &str = "first-words";
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let silent = tree.ending(".rs").filter(|file| {
         let first = file.text.lines().next().unwrap_or_default();
-        first.strip_prefix("//!").is_none_or(|sentence| sentence.trim().is_empty())
+        let sentence = first.strip_prefix("//!").is_some_and(|words| !words.trim().is_empty());
+        !sentence && !first.starts_with("#![doc = include_str!(")
     });
     silent
         .map(|file| {
@@ -31,6 +32,7 @@ mod tests {
     fn a_file_that_does_not_say_what_it_is_fails() {
         let of = |text: &str| check(&Tree::sample(&[("build.rs", text)])).len();
         assert_eq!(of("//! The lease.\nfn a() {}"), 0);
+        assert_eq!(of("#![doc = include_str!(\"../page.md\")]"), 0);
         assert_eq!(of("use std::fs;\n//! The lease."), 1);
         assert_eq!(of("//!\n//! The lease."), 1);
         assert_eq!(of(""), 1);
