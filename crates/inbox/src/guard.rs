@@ -112,7 +112,7 @@ pub enum Begun<R: InboxRows> {
 
 /// A key that was taken in this transaction: do the work, then finish. Dropped, nothing is stored
 /// and an owned transaction rolls back; roll a lent one back yourself.
-#[must_use = "finish it, or roll the transaction back: committed as it is, no repeat can be answered"]
+#[must_use = "finish it or roll back: committed as it is, no repeat can be answered"]
 #[derive(Debug)]
 pub struct First<R: InboxRows> {
     rows: R,

@@ -22,7 +22,8 @@ use super::request::Desk;
 /// Pause after the system refused a connection, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts until `stop`, or until nobody writes any more, then waits for what is being answered, at most `drain`.
+/// Accepts until `stop`, or until nobody writes any more, then waits for what is being answered,
+/// at most `drain`.
 pub(super) async fn accept(
     desk: &Arc<Desk>,
     listener: TcpListener,

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
+use counterfoil_core::port::Book;
 use counterfoil_inbox::receiver::{Options, Receiver, ReceiverError};
 use counterfoil_sqlite::InboxBook;
 use rusqlite::Connection;
@@ -78,7 +79,11 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn start(path: &Path, options: Options) -> Self {
-        let receiver = Receiver::open(InboxBook::open(path).unwrap(), options).unwrap();
+        Self::of(InboxBook::open(path).unwrap(), options)
+    }
+
+    pub(crate) fn of(book: impl Book, options: Options) -> Self {
+        let receiver = Receiver::open(book, options).unwrap();
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {

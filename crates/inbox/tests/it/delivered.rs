@@ -59,7 +59,8 @@ fn what_was_sent_is_written_down_byte_for_byte() {
     let path = dir.path().join("shipping.db");
     let serving = Serving::start(&path, Options::default());
     let headers = "Idempotency-Key: \"%E8%AE%A2%E5%8D%95%2F1\"\nce-type: order%20paid\n\
-                   ce-source: urn:shop\nCounterfoil-Attempt: 3\nCounterfoil-Token: 1764421200000001";
+                   ce-source: urn:shop\nCounterfoil-Attempt: 3\n\
+                   Counterfoil-Token: 1764421200000001";
     assert_eq!(post(serving.at, headers, b"\xff\0\xfe").status, 200);
     // The same key without the source is another sender's.
     assert_eq!(get(serving.at, "/commands/%E8%AE%A2%E5%8D%95%2F1").status, 404);

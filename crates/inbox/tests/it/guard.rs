@@ -199,6 +199,18 @@ fn begin_on(db: &mut Connection, key: &str) -> Result<(), InboxError<InboxTxErro
 }
 
 #[test]
+fn a_retention_beyond_all_time_is_until_the_latest_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = shop(dir.path());
+    let mut db = connect(&path);
+    let rows = InboxTx::new(immediate(&mut db));
+    let begun = begin(rows, "s", "k", Digest::of(b"{}"), Span::from_micros(i64::MAX)).unwrap();
+    let Begun::First(first) = begun else { panic!("not first") };
+    first.finish(b"shipped").unwrap().into_inner().commit().unwrap();
+    assert_eq!(count(&path, "SELECT expires_at FROM counterfoil_inbox"), 9_999_999_999_999_999);
+}
+
+#[test]
 fn a_twin_that_holds_the_lock_is_busy_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let path = shop(dir.path());

@@ -13,6 +13,7 @@ mod bad_request;
 mod client;
 mod crash;
 mod delivered;
+mod failing_book;
 mod guard;
 mod plain_sql;
 mod twins;
