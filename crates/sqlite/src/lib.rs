@@ -27,6 +27,7 @@ mod settle;
 mod sql;
 mod store;
 mod wake;
+mod watch;
 mod writer;
 
 pub use connection::{BUSY_TIMEOUT, OpenError, check_library, init, open_own, open_reader};

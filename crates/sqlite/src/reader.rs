@@ -3,7 +3,7 @@
 //! Guarantees: a task is not blocked; each read is one snapshot. Does not: limit how many reads
 //! run at once; it keeps a few connections open and closes the rest.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use counterfoil_core::port::store::StoreError;
@@ -25,6 +25,11 @@ pub(crate) struct Readers {
 impl Readers {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path: Arc::new(path), kept: Arc::default() }
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Reads in one snapshot, away from the tasks' threads.

@@ -4,8 +4,8 @@
 //! task is blocked. Does not: keep anything in memory that a crash could lose.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use counterfoil_core::domain::command::BODY_BYTES_MAX;
@@ -35,6 +35,7 @@ use crate::report::Reporting;
 use crate::schema::Schema;
 use crate::sql::Sql;
 use crate::wake::Wake;
+use crate::watch::Watch;
 
 /// How a store behaves.
 #[derive(Clone, Debug)]
@@ -86,6 +87,8 @@ struct Inner {
     wake: Arc<Wake>,
     readers: Readers,
     queue: CommitQueue,
+    /// Set at the first wait; `None` where other processes' commits cannot be heard of.
+    watch: OnceLock<Option<Watch>>,
 }
 
 impl SqliteStore {
@@ -139,7 +142,8 @@ impl SqliteStore {
             .map_err(|_| OpenError::CannotOpen { path: path.clone() })?;
         let readers = Readers::new(path);
         let source = schema.source.into();
-        let inner = Inner { source, options, time, wake, readers, queue };
+        let watch = OnceLock::new();
+        let inner = Inner { source, options, time, wake, readers, queue, watch };
         Ok(Self { seen: AtomicU64::new(inner.wake.generation()), inner: Arc::new(inner) })
     }
 
@@ -258,9 +262,11 @@ impl Store for SqliteStore {
     }
 
     async fn changed(&self, at_most: Duration) {
-        self.inner.wake.changed(self.seen.load(Ordering::Acquire), at_most).await;
+        let Inner { wake, readers, watch, .. } = &*self.inner;
+        watch.get_or_init(|| Watch::start(readers.path(), wake).ok());
+        wake.changed(self.seen.load(Ordering::Acquire), at_most).await;
         // What is committed from here on ends the next wait.
-        self.seen.store(self.inner.wake.generation(), Ordering::Release);
+        self.seen.store(wake.generation(), Ordering::Release);
     }
 
     async fn remaining(&self, destinations: &[Destination]) -> Result<Remaining, StoreError> {

@@ -19,5 +19,7 @@ mod guards_values;
 mod inbox;
 mod old_library;
 mod open;
+mod plans;
 mod store;
 mod user_transaction;
+mod wake;

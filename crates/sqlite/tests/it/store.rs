@@ -1,7 +1,6 @@
 //! The store as a whole: from a command to its receipt, and what each reader sees of it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
@@ -174,14 +173,6 @@ async fn a_report_ends_a_command_once() {
     assert_eq!(store.report(&never, report(done, None)).await.unwrap(), Reported::Unknown);
     let story = store.show("a").await.unwrap().unwrap();
     assert_eq!((story.listed.state.as_str(), story.tries.len()), ("completed", 1));
-}
-
-#[tokio::test]
-async fn a_commit_between_look_and_wait_ends_the_wait() {
-    let (_folder, store) = fresh();
-    store.enqueue(vec![command("a")]).await.unwrap()[0].clone().unwrap();
-    let minute = Duration::from_secs(60);
-    tokio::time::timeout(minute / 6, store.changed(minute)).await.unwrap();
 }
 
 #[tokio::test]

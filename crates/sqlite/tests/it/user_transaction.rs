@@ -1,6 +1,6 @@
 //! Commands and decisions in the user's own transaction.
 
-use counterfoil_core::domain::{Command, Digest, Event, Micros, OrderingKey, Stream};
+use counterfoil_core::domain::{Command, CommandId, Digest, Event, Micros, OrderingKey, Stream};
 use counterfoil_core::port::store::{Append, Recorded, WriteRefused};
 use counterfoil_sqlite::{EnqueueError, Outbox as _, migrate, open_own};
 use rusqlite::{Connection, TransactionBehavior};
@@ -96,7 +96,7 @@ fn a_decision_names_its_commands_and_its_version() {
     let (_folder, connection) = fresh();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     let appended = connection.append(&decision(0)).unwrap();
-    let ids: Vec<_> = appended.command_ids.iter().map(|id| id.as_str()).collect();
+    let ids: Vec<_> = appended.command_ids.iter().map(CommandId::as_str).collect();
     assert_eq!((appended.seq, ids), (2, vec!["order-1:2:0", "order-1:2:1"]));
     let refused = connection.append(&decision(0)).unwrap_err();
     let stands = WriteRefused::VersionConflict { stream: "order-1".into(), expected: 0, actual: 2 };
