@@ -117,6 +117,53 @@ fn a_stranger_cannot_forge_the_delivery_that_only_the_insert_makes() {
 }
 
 #[test]
+fn even_where_a_delivery_was_lost_a_stranger_can_make_only_the_first_one_of_his_own_row() {
+    let fixture = Fixture::with_states();
+    fixture.own.execute_batch("DELETE FROM counterfoil_delivery WHERE n = 1").unwrap();
+    let made = |column: &str, value: &str| {
+        format!(
+            "INSERT INTO counterfoil_delivery(n, destination, state, available_at{column}) \
+             SELECT n, destination, 'pending', recorded_at{value} \
+             FROM counterfoil_outbox WHERE n = 1"
+        )
+    };
+    fixture.refused(&made("", ""), "CF0120");
+    let spend = "CREATE TEMP TABLE t(id INTEGER PRIMARY KEY); INSERT INTO temp.t VALUES (1)";
+    fixture.stranger.execute_batch(spend).unwrap();
+    for forged in [
+        "round = 2",
+        "round_since = 1764421200000000",
+        "attempts = 1",
+        "asks = 1",
+        "in_doubt = 1",
+        "ordering_key = 'x'",
+        "key_seq = 1",
+        "token = 1",
+        "lease_until = 1764421200000000",
+        "lease_owner = 'x'",
+        "first_sent_at = 1764421200000000",
+        "last_lease_until = 1764421200000000",
+        "digest = x'00'",
+        "row_digest = x'00'",
+        "last_outcome = 'x'",
+    ] {
+        let (column, value) = forged.split_once(" = ").unwrap();
+        fixture.refused(&made(&format!(", {column}"), &format!(", {value}")), "CF0120");
+    }
+    for (right, forged) in [
+        ("'pending'", "'sending'"),
+        ("'pending'", "NULL"),
+        ("recorded_at FROM", "recorded_at + 1 FROM"),
+        ("recorded_at FROM", "NULL FROM"),
+        ("SELECT n, destination", "SELECT n, 'other'"),
+    ] {
+        let sql = made("", "").replace("  ", " ").replace(right, forged);
+        assert!(sql.contains(forged), "{sql}");
+        fixture.refused(&sql, "CF0120");
+    }
+}
+
+#[test]
 fn the_outbox_is_neither_changed_nor_emptied() {
     let fixture = Fixture::with_states();
     for or in ["", "OR ABORT", "OR FAIL", "OR IGNORE", "OR REPLACE", "OR ROLLBACK"] {

@@ -46,6 +46,12 @@ fn other_content_under_an_id_fails_in_every_state_and_by_every_verb() {
             }
         }
     }
+    let laned = "INSERT INTO counterfoil_outbox(command_id, destination, kind, body, ordering_key)
+                 VALUES ('laned', 'd', 'k', 'b', 'key')";
+    fixture.own.execute_batch(laned).unwrap();
+    for sql in every_verb("'laned', 'd', 'k', 'b'") {
+        fixture.refused(&sql, "CF0104");
+    }
     for sql in every_verb("'a-1', 'd', 'k', 'b'") {
         fixture.refused(&sql, "CF0103");
     }
