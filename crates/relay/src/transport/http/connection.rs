@@ -134,6 +134,17 @@ impl Connection {
     }
 }
 
+#[cfg(test)]
+impl Connection {
+    /// Ends what drives it, as if the other side had closed it.
+    pub(super) async fn end(&self) {
+        self.driver.abort();
+        while !self.driver.is_finished() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
 impl Drop for Connection {
     fn drop(&mut self) {
         self.driver.abort();

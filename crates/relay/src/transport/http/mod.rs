@@ -197,3 +197,92 @@ impl AsRef<[u8]> for StoredBody {
         &self.0.body
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
+    use counterfoil_core::domain::{CommandId, Destination, Kind, Micros, Token};
+    use counterfoil_core::port::{Gate, SystemClock};
+
+    use super::*;
+
+    /// Accepts connections and answers one request on each; tells of each request that came.
+    fn receiver() -> (String, mpsc::Receiver<usize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().enumerate() {
+                let mut stream = stream.unwrap();
+                let mut bytes = [0; 4096];
+                while stream.read(&mut bytes).is_ok_and(|length| length > 0) {
+                    tell.send(number).unwrap();
+                    stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+                }
+            }
+        });
+        (url, told)
+    }
+
+    fn attempt() -> Attempt {
+        let command = OutboxRow {
+            n: 1,
+            command_id: CommandId::new("a").unwrap(),
+            stream: None,
+            seq: None,
+            idx: None,
+            destination: Destination::new("d").unwrap(),
+            kind: Kind::new("k").unwrap(),
+            ordering_key: None,
+            body: b"{}".into(),
+            content_type: "application/json".into(),
+            headers: None,
+            core_digest: None,
+            not_before: None,
+            expires_at: None,
+            recorded_at: Micros::new(0),
+        };
+        Attempt {
+            command: Arc::new(command),
+            number: 1,
+            token: Token::new(1),
+            source: "urn:test".into(),
+            now: Micros::new(0),
+            gate: Arc::new(Gate::new(Arc::new(SystemClock), Micros::new(i64::MAX))),
+        }
+    }
+
+    /// The one case in which a second connection is tried after the gate.
+    #[tokio::test]
+    async fn a_request_that_came_back_unwritten_is_sent_once_on_a_new_connection() {
+        let (url, told) = receiver();
+        let transport = HttpTransport::new(HttpOptions::new(url)).unwrap();
+        let deadline = Instant::now() + std::time::Duration::from_secs(10);
+        let connection = transport.connect(deadline, true).await.unwrap();
+        connection.end().await;
+        let request = transport.request(&attempt()).unwrap();
+        let sent = transport.first_send(connection, request, deadline).await;
+        let (_connection, response) = sent.map_err(|outcome| outcome.reason().to_owned()).unwrap();
+        assert_eq!(response.status(), 204);
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [1], "on the second connection, once");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_came_back_unwritten_is_not_sent_where_nobody_listens_any_more() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let transport = HttpTransport::new(HttpOptions::new(url)).unwrap();
+        let deadline = Instant::now() + std::time::Duration::from_secs(10);
+        let connection = transport.connect(deadline, true).await.unwrap();
+        drop(listener);
+        connection.end().await;
+        let request = transport.request(&attempt()).unwrap();
+        let Err(outcome) = transport.first_send(connection, request, deadline).await else {
+            panic!("answered by nobody");
+        };
+        assert_eq!(outcome.name(), "not_sent", "{outcome:?}");
+    }
+}
