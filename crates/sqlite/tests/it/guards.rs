@@ -93,17 +93,17 @@ impl Fixture {
         self.rows_but(&[])
     }
 
-    /// Every row, but for some tables.
+    /// Every row, but for some tables; as the stranger sees them, inside a transaction too.
     pub(crate) fn rows_but(&self, left_out: &[&str]) -> Vec<String> {
         let mut rows = Vec::new();
-        for table in tables(&self.own).iter().filter(|t| !left_out.contains(&t.as_str())) {
-            let columns = columns(&self.own, table)
+        for table in tables(&self.stranger).iter().filter(|t| !left_out.contains(&t.as_str())) {
+            let columns = columns(&self.stranger, table)
                 .iter()
                 .map(|column| format!("quote(\"{column}\")"))
                 .collect::<Vec<_>>()
                 .join(" || ', ' || ");
             let sql = format!("SELECT '{table}: ' || {columns} FROM {table}");
-            let mut query = self.own.prepare(&sql).unwrap();
+            let mut query = self.stranger.prepare(&sql).unwrap();
             rows.extend(query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap));
         }
         rows

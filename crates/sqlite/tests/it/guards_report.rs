@@ -30,15 +30,17 @@ fn change(fixture: &Fixture, sql: &str) -> Vec<String> {
 
 #[test]
 fn a_report_ends_an_open_command_of_any_state_whatever_the_verb() {
+    let fixture = Fixture::with_states();
     for verb in VERBS {
         for state in OPEN.split_whitespace() {
             for outcome in ["completed", "rejected"] {
-                let fixture = Fixture::with_states();
                 let recursive = outcome == "completed";
                 fixture.stranger.pragma_update(None, "recursive_triggers", recursive).unwrap();
                 let id = format!("'{state}-1'");
                 let sql = report(verb, &id, &format!("'{outcome}'"), "NULL");
+                fixture.stranger.execute_batch("BEGIN IMMEDIATE").unwrap();
                 let changed = change(&fixture, &sql).join("\n");
+                fixture.stranger.execute_batch("ROLLBACK").unwrap();
                 let receipt = format!("'{outcome}', 'job 7', 'worker 3', 'report', 'd'");
                 assert!(changed.contains(&receipt), "{sql}: {changed}");
                 let tally = if outcome == "completed" { "5" } else { "2" };
