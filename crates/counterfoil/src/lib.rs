@@ -1,1 +1,23 @@
-//! Placeholder.
+#![doc = include_str!("../../../docs/front_page.md")]
+
+pub use counterfoil_core::domain::{self, *};
+pub use counterfoil_core::port::store::{Append, Appended, Recorded, StoreError, WriteRefused};
+pub use counterfoil_core::port::{
+    self, Attempt, Clock, Notice, Observer, Quiet, Store, SystemClock, Transport,
+};
+
+/// The receiver's side: repeats of a key fold into one effect.
+pub mod inbox {
+    pub use counterfoil_inbox::*;
+}
+
+/// Who claims, sends and settles.
+pub mod relay {
+    pub use counterfoil_relay::transport::handler::{HandlerError, Json, handler};
+    pub use counterfoil_relay::*;
+}
+
+/// The embedded store, and enqueue in the user's own `rusqlite` transaction.
+pub mod sqlite {
+    pub use counterfoil_sqlite::*;
+}

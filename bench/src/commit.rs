@@ -1,0 +1,121 @@
+//! S1 and S2: decisions committed, by one and by 64 committers.
+//!
+//! Guarantees: each decision is one event and one command, durable before it counts. Does not:
+//! deliver anything.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use counterfoil::sqlite::SqliteStore;
+
+use crate::figure::{Figure, median, quantile};
+use crate::limit;
+use crate::load::{Ids, Scale, decision};
+
+/// S1: one committer, one transaction each.
+pub(crate) fn one_committer(scale: &Scale, ids: Ids) -> Result<Figure> {
+    let (mut ours, mut raw, mut times) = (vec![], vec![], vec![]);
+    for _ in 0..scale.rounds {
+        let folder = scale.folder()?;
+        raw.push(limit::two_inserts(&folder.path().join("raw.db"), ids, scale.seconds)?.0);
+        let store = SqliteStore::init(folder.path().join("ours.db"), None)?;
+        let (mut i, begun) = (0, Instant::now());
+        while begun.elapsed().as_secs_f64() < scale.seconds {
+            let decision = decision(ids, i)?;
+            let started = Instant::now();
+            store.append_blocking(decision)??;
+            times.push(started.elapsed().as_secs_f64() * 1e6);
+            i += 1;
+        }
+        ours.push(i as f64 / begun.elapsed().as_secs_f64());
+    }
+    let (ours, limit) = (median(&ours), median(&raw));
+    Ok(Figure {
+        name: "S1".into(),
+        what: format!("decisions, 1 committer, {}", ids.name()),
+        ours,
+        limit,
+        unit: "/s",
+        ratio: ours / limit,
+        goal: "≥ 0.9".into(),
+        met: ours / limit >= 0.9,
+        more: vec![
+            ("p50 µs".into(), quantile(&times, 0.5)),
+            ("p99 µs".into(), quantile(&times, 0.99)),
+        ],
+    })
+}
+
+/// S2: 64 committers, one decision each at a time.
+pub(crate) fn many_committers(scale: &Scale, ids: Ids) -> Result<Figure> {
+    let (mut ours, mut raw) = (vec![], vec![]);
+    for _ in 0..scale.rounds {
+        let folder = scale.folder()?;
+        raw.push(limit::group_commit(&folder.path().join("raw.db"), ids, 64, scale.seconds)?);
+        let store = SqliteStore::init(folder.path().join("ours.db"), None)?;
+        let committers = Committers::start(&store, ids, 64, 0);
+        std::thread::sleep(Duration::from_secs_f64(scale.seconds));
+        ours.push(committers.stop()?.rate);
+    }
+    let (ours, limit) = (median(&ours), median(&raw));
+    Ok(Figure {
+        name: "S2".into(),
+        what: format!("decisions, 64 committers, {}", ids.name()),
+        ours,
+        limit,
+        unit: "/s",
+        ratio: ours / limit,
+        goal: "≥ 0.8".into(),
+        met: ours / limit >= 0.8,
+        more: vec![],
+    })
+}
+
+/// Threads that commit decisions until they are stopped.
+pub(crate) struct Committers {
+    threads: Vec<std::thread::JoinHandle<Result<Vec<f64>>>>,
+    stop: Arc<AtomicBool>,
+    begun: Instant,
+}
+
+/// What committers did.
+pub(crate) struct Committed {
+    /// Decisions a second.
+    pub(crate) rate: f64,
+    /// How long each waited, in ms.
+    pub(crate) waits_ms: Vec<f64>,
+}
+
+impl Committers {
+    pub(crate) fn start(store: &SqliteStore, ids: Ids, count: usize, from: u64) -> Self {
+        let (next, stop) = (Arc::new(AtomicU64::new(from)), Arc::new(AtomicBool::new(false)));
+        let threads = (0..count)
+            .map(|_| {
+                let (store, next, stop) = (store.clone(), Arc::clone(&next), Arc::clone(&stop));
+                std::thread::spawn(move || {
+                    let mut waits = vec![];
+                    while !stop.load(Ordering::Relaxed) {
+                        let decision = decision(ids, next.fetch_add(1, Ordering::Relaxed))?;
+                        let started = Instant::now();
+                        store.append_blocking(decision)??;
+                        waits.push(started.elapsed().as_secs_f64() * 1e3);
+                    }
+                    Ok(waits)
+                })
+            })
+            .collect();
+        Self { threads, stop, begun: Instant::now() }
+    }
+
+    pub(crate) fn stop(self) -> Result<Committed> {
+        self.stop.store(true, Ordering::Relaxed);
+        let elapsed = self.begun.elapsed().as_secs_f64();
+        let mut waits_ms = vec![];
+        for thread in self.threads {
+            waits_ms.extend(thread.join().map_err(|_| anyhow!("a committer panicked"))??);
+        }
+        Ok(Committed { rate: waits_ms.len() as f64 / elapsed, waits_ms })
+    }
+}

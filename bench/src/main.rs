@@ -1,0 +1,86 @@
+//! The benchmark: each figure of Counterfoil beside the raw limit that was measured in the same run.
+//!
+//! Guarantees: default settings, full durability, real files; rounds of ours and of the limit are
+//! interleaved, so that a drifting machine hits both. Does not: assert anything; ratios are for
+//! people, see `docs/benchmarks.md`.
+
+mod commit;
+mod drain;
+mod figure;
+mod foreign;
+mod latency;
+mod limit;
+mod load;
+mod mixed;
+
+use anyhow::Result;
+use clap::Parser;
+
+use figure::Report;
+use load::Ids;
+
+/// Measures Counterfoil on SQLite beside the raw limits of this machine.
+#[derive(Parser)]
+#[command(name = "counterfoil-bench", version)]
+struct Args {
+    /// Which figures: s1 s2 s3 s3b s5 s7. Default: all.
+    figures: Vec<String>,
+    /// Seconds of each timed round.
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// Rounds of each; the median counts.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Commands in each drain.
+    #[arg(long, default_value_t = 60_000)]
+    items: usize,
+    /// Where the files go; a real disk, or the figures mean nothing. Default: this folder.
+    #[arg(long, default_value = ".")]
+    dir: std::path::PathBuf,
+    /// Also write the report as JSON to this file.
+    #[arg(long)]
+    json: Option<std::path::PathBuf>,
+    /// Part of s5 and s7: a foreign writer in its own process.
+    #[arg(long, hide = true)]
+    foreign_writer: Option<std::path::PathBuf>,
+    /// Part of s5: pause between two writes of the foreign writer, in milliseconds.
+    #[arg(long, hide = true, default_value_t = 0)]
+    pause_ms: u64,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    if let Some(path) = &args.foreign_writer {
+        return foreign::write(path, args.seconds, args.pause_ms);
+    }
+    let wanted = |name: &str| args.figures.is_empty() || args.figures.iter().any(|f| f == name);
+    let scale = load::Scale::new(&args.dir, args.seconds, args.rounds, args.items);
+    let mut report = Report::default();
+    for ids in [Ids::Orders, Ids::Uuids] {
+        if wanted("s1") {
+            report.add(commit::one_committer(&scale, ids)?);
+        }
+        if wanted("s2") {
+            report.add(commit::many_committers(&scale, ids)?);
+        }
+        if wanted("s3") {
+            report.add(drain::no_op_handler(&scale, ids)?);
+        }
+        if wanted("s3b") {
+            report.add(mixed::commit_and_drain(&scale, ids)?);
+        }
+    }
+    if wanted("s5") {
+        for figure in latency::commit_to_handled(&scale)? {
+            report.add(figure);
+        }
+    }
+    if wanted("s7") {
+        report.add(foreign::beside_a_relay(&scale)?);
+    }
+    report.print();
+    if let Some(path) = &args.json {
+        std::fs::write(path, serde_json::to_vec_pretty(&report)?)?;
+    }
+    Ok(())
+}
