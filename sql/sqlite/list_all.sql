@@ -1,7 +1,6 @@
 -- by rowid from the cursor on, and sqlite_autoindex_counterfoil_receipt_1 for what has ended.
 SELECT o.n, o.command_id, o.destination, o.kind, o.recorded_at, d.state, d.round, d.attempts,
-  d.in_doubt, d.available_at, d.token, d.last_outcome, r.outcome, r.round, r.attempts, r.token,
-  r.evidence
+  d.in_doubt, d.available_at, d.token, d.last_outcome, r.outcome, r.round, r.attempts, r.token
 FROM counterfoil_outbox o
 LEFT JOIN counterfoil_delivery d ON d.n = o.n
 LEFT JOIN counterfoil_receipt r ON d.n IS NULL AND r.n = o.n
@@ -12,6 +11,6 @@ WHERE o.n > ?1
   AND (?4 IS NULL OR o.stream = ?4)
   AND (?5 IS NULL OR o.recorded_at >= ?5)
   AND (?6 IS NULL OR o.recorded_at < ?6)
-  AND (?7 IS NULL OR coalesce(d.state, r.outcome) = ?7)
-  AND (?8 IS NULL OR instr(coalesce(d.last_outcome, r.outcome || ': ' || r.evidence), ?8))
+  AND (?7 IS NULL OR coalesce(d.state, r.outcome, 'missing') = ?7)
+  AND (?8 IS NULL OR instr(d.last_outcome, ?8))
 ORDER BY o.n LIMIT ?9;

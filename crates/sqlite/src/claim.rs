@@ -19,7 +19,10 @@ use crate::row::{self, Unreadable, micros};
 use crate::sql::Sql;
 
 /// Steps that one look at a due delivery may take: a takeover and its claim are two.
-const STEPS_MAX: usize = 8;
+const STEPS_MAX: u64 = 8;
+
+/// So many are claimed however long it takes, so that a slow machine makes progress too.
+const FEW: usize = 64;
 
 /// How often one claim looks again for those who take the places of what it parked.
 const PASSES_MAX: usize = 8;
@@ -56,7 +59,8 @@ pub(crate) fn claim(
         let more = due.len() > left;
         due.truncate(left);
         for due in due {
-            if group.is_long() {
+            let few = done.claimed.len() + done.parked.len() < FEW;
+            if !few && group.is_long() {
                 done.more = true;
                 return Ok(());
             }
@@ -189,8 +193,9 @@ fn advance(
 ) -> Advanced {
     let mut done = Advanced { end: Moved::Not, attempted: Vec::new() };
     let mut position = Position::Open(delivery.clone());
-    let seed = Seed(looking.exchange.seed.wrapping_add(delivery.n.unsigned_abs()));
-    for _ in 0..STEPS_MAX {
+    let seed = looking.exchange.seed.wrapping_add(delivery.n.unsigned_abs());
+    for step in 0..STEPS_MAX {
+        let seed = Seed(seed.wrapping_add(step));
         let owner = looking.exchange.owner.clone();
         let input = Input::Due { owner, expires_at: command.expires_at, seed };
         let Transition::Applied { next, attempted } =
@@ -237,7 +242,7 @@ fn park(
         command: String::from_utf8_lossy(&broken.command_id).into_owned(),
         destination: looking.from.destination.to_string(),
         state: next.state,
-        reason: broken.why,
+        reason: next.last_outcome.unwrap_or(broken.why),
     });
     Ok(())
 }

@@ -29,11 +29,10 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
         return Ok(Settled::Ignored(Reason::Ended));
     };
     let input = input(settle);
-    let subject = match (&settle.ended, &before) {
-        // What was never begun is no attempt that ended.
-        (Ended::HandedBack, _) => Subject { digests: None, ..subject },
-        _ => subject,
-    };
+    // The attempt of another lease proves nothing about the row as it stands now.
+    let is_own = matches!(&before, Position::Open(open) if open.token == claimed.delivery.token);
+    let digests = subject.digests.filter(|_| is_own);
+    let subject = Subject { digests, ..subject };
     let next = transition(&before, input, &settle.terms, group.now);
     Ok(match position::write(group, subject, &before, next)? {
         Written::Open(state) => Settled::Open(state),

@@ -56,7 +56,7 @@ pub(crate) fn remaining(
         } else if is_paused(store, &destination)? {
             // Who sends there now still settles; nobody takes over what a dead relay left.
             left.busy += leased;
-            left.paused += count - leased;
+            left.paused += count;
         } else {
             match state {
                 Some(State::Published) => {}

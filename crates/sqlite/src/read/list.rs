@@ -55,21 +55,18 @@ pub(crate) fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
     let text = |at| Ok::<_, rusqlite::Error>(lossy(row, at)?.unwrap_or_default());
     let is_open = lossy(row, 5)?.is_some();
     let (state, round, attempts, token) = if is_open { (5, 6, 7, 10) } else { (12, 13, 14, 15) };
-    let last_outcome = match (lossy(row, 11)?, lossy(row, 16)?) {
-        (None, Some(evidence)) if !is_open => Some(format!("{}: {evidence}", text(12)?)),
-        (last, _) => last,
-    };
     Ok(Listed {
         command_id: text(1)?,
         destination: text(2)?,
         kind: text(3)?,
-        state: text(state)?,
+        // Neither delivery nor receipt: the audit says more.
+        state: lossy(row, state)?.unwrap_or_else(|| "missing".into()),
         round: count(row, round)?,
         attempts: count(row, attempts)?,
         in_doubt: int(row, 8)?.unwrap_or(0) != 0,
         available_at: time(row, 9)?,
         token: int(row, token)?.unwrap_or(0),
         recorded_at: time(row, 4)?.unwrap_or_default(),
-        last_outcome,
+        last_outcome: lossy(row, 11)?,
     })
 }

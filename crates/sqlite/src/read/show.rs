@@ -22,8 +22,8 @@ pub(crate) fn show(store: &Connection, command_id: &str) -> rusqlite::Result<Opt
     let line = params![i64::saturating_sub(n, 1), none, none, none, none, none, none, none, 1];
     let mut story = empty(list.query_row(line, listed)?);
     add_outbox(store, n, &mut story)?;
-    add_delivery(store, n, &mut story)?;
-    add_receipts(store, n, &mut story)?;
+    let is_open = add_delivery(store, n, &mut story)?;
+    add_receipts(store, n, is_open, &mut story)?;
     add_tries(store, n, &mut story)?;
     story.actions = actions(store, command_id)?;
     Ok(Some(story))
@@ -85,21 +85,28 @@ fn add_outbox(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result
     })
 }
 
-fn add_delivery(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result<()> {
+/// Adds what the open delivery says; whether there is one.
+fn add_delivery(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result<bool> {
     let mut delivery = store.prepare_cached(Sql::DeliveryRow.text())?;
     let open = delivery.query_row([n], |row| Ok(row::delivery(row, 0)?.0)).optional()?;
-    if let Some(open) = open {
-        story.first_sent_at = open.first_sent_at;
-        story.lease = open.lease_until.map(|until| (until, open.lease_owner.unwrap_or_default()));
-    }
-    Ok(())
+    let Some(open) = open else { return Ok(false) };
+    story.first_sent_at = open.first_sent_at;
+    story.lease = open.lease_until.map(|until| (until, open.lease_owner.unwrap_or_default()));
+    Ok(true)
 }
 
-fn add_receipts(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result<()> {
+fn add_receipts(
+    store: &Connection,
+    n: i64,
+    is_open: bool,
+    story: &mut Story,
+) -> rusqlite::Result<()> {
     let mut receipts = store.prepare_cached(Sql::ReceiptOfCommand.text())?;
     let mut rows = receipts.query([n])?;
     while let Some(row) = rows.next()? {
-        story.first_sent_at = story.first_sent_at.or(time(row, 8)?);
+        if !is_open {
+            story.first_sent_at = time(row, 8)?;
+        }
         story.receipts.push(ReceiptStory {
             round: count(row, 1)?,
             outcome: lossy(row, 2)?.unwrap_or_default(),

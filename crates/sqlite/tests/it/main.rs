@@ -21,5 +21,6 @@ mod old_library;
 mod open;
 mod plans;
 mod store;
+mod suite;
 mod user_transaction;
 mod wake;
