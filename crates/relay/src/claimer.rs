@@ -62,6 +62,11 @@ impl Claimer {
         self.must_look = true;
     }
 
+    /// A claim is wanted for what it says about the store.
+    pub(crate) fn probe(&mut self) {
+        self.due = true;
+    }
+
     pub(crate) fn must_look(&self) -> bool {
         self.must_look && !self.due
     }

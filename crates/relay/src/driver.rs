@@ -128,7 +128,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         loop {
             let now = Instant::now();
             self.act(now);
-            if let Some(stopped) = self.ended(now) {
+            if let Some(stopped) = self.ended() {
                 return stopped;
             }
             let event = self.event(stop.as_mut(), now).await;
@@ -292,6 +292,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
     pub(crate) fn store_failed(&mut self, error: StoreError, doing: &'static str) {
         match error {
             StoreError::Clock(_) | StoreError::Broken(_) => {
+                if let Some(stop) = &mut self.stop {
+                    stop.abandoned += self.settler.give_up();
+                }
                 self.begin_stop(Some(RelayError::store(doing, error)));
             }
             error => {
@@ -335,7 +338,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         }
     }
 
-    fn ended(&mut self, _now: Instant) -> Option<Stopped> {
+    fn ended(&mut self) -> Option<Stopped> {
         if !self.is_still() {
             return None;
         }

@@ -19,13 +19,13 @@ use crate::error::RelayError;
 use crate::notice;
 use crate::reason::made_fit;
 use crate::sender::Job;
-use crate::settler::{Blame, Unsettled};
+use crate::settler::{Blame, Trial, Unsettled};
 
 /// What an exchange under way is about.
 pub(crate) struct Sent {
     settling: Vec<Unsettled>,
-    /// The one settle goes alone, after so many tries.
-    alone: Option<u32>,
+    /// The one settle goes alone.
+    alone: Option<Trial>,
     renewing: Vec<Renewing>,
     /// What the claimer knew, where something is claimed.
     claiming: Option<Claiming>,
@@ -100,16 +100,15 @@ impl<S: Store, O: Observer> Driver<S, O> {
         if let Some(claiming) = &sent.claiming {
             self.claimer.found(claiming, claimed.len() + parked.len(), more, now);
         }
-        let has_found = more || !claimed.is_empty();
         self.begin_attempts(claimed, &sent);
         for renewing in sent.renewing {
             if lost.contains(&renewing.n) {
                 self.lose(renewing);
             }
         }
-        let mut goes_on = has_found;
+        let mut retries = false;
         for (unsettled, settled) in sent.settling.into_iter().zip(&settled) {
-            goes_on |= matches!(settled, Settled::Open(State::Pending | State::Asking));
+            retries |= matches!(settled, Settled::Open(State::Pending | State::Asking));
             notice::settled(&*self.observer, unsettled, settled);
         }
         for parked in parked {
@@ -125,7 +124,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         if self.destinations.open().is_empty() {
             self.begin_stop(Some(RelayError::NothingLeftToServe));
         }
-        if goes_on || self.options.until_idle {
+        if retries || self.options.until_idle {
             self.claimer.look();
         }
     }
@@ -136,8 +135,6 @@ impl<S: Store, O: Observer> Driver<S, O> {
         if let Some(claiming) = &sent.claiming {
             self.claimer.failed(claiming);
         }
-        let only_settles = sent.claiming.is_none() && sent.renewing.is_empty();
-        let is_batch = sent.settling.len() > 1 || !only_settles;
         let (blame, given_up) = self.settler.failed(sent.settling, sent.alone, now);
         if let Some(unsettled) = given_up {
             let command = &unsettled.settle.claimed.command.command_id;
@@ -145,15 +142,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
             let reason = format!("{reason}: {error}");
             self.observer.notice(&Notice::StoreFailed { reason, retry_in: Span::ZERO });
         }
-        let may_be_one_row = match blame {
-            Blame::Store => false,
-            Blame::Batch => is_batch,
-            Blame::Settle => true,
-        };
-        match error {
-            // One row may be what is broken; the others are tried before the relay gives up.
-            StoreError::Broken(_) if may_be_one_row => {}
-            error => self.store_failed(error, "settling and claiming"),
+        match blame {
+            Blame::Store => self.store_failed(error, "settling and claiming"),
+            Blame::Batch => {}
+            Blame::Settle => self.claimer.probe(),
         }
     }
 
@@ -175,7 +167,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
             Ok(now) => now,
             Err(error) => {
                 self.store_failed(error, "reading the store's clock");
-                claimed[0].delivery.lease_until.unwrap_or_default()
+                // A token is the time of its claim, or a little later.
+                Micros::new(claimed[0].delivery.token.get())
             }
         };
         let mut jobs = Vec::with_capacity(claimed.len());

@@ -116,13 +116,14 @@ impl Sender {
 
     fn keep(self: &Arc<Self>, place: usize, attempt: BoxFuture<'static, Ended>) {
         let told = self.told.clone();
+        let Some(handle) = self.handles.get(place) else { return };
+        // Held until the handle stands, so that a later attempt at this place writes after it.
+        let mut handle = handle.lock().unwrap_or_else(PoisonError::into_inner);
         let task = tokio::spawn(async move {
             let ended = attempt.await;
             let _ = told.send(Told::One(Finished { place, ended, at: Instant::now() }));
         });
-        if let Some(handle) = self.handles.get(place) {
-            *handle.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.abort_handle());
-        }
+        *handle = Some(task.abort_handle());
     }
 
     /// Drops the attempt at `place`.

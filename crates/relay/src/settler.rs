@@ -31,10 +31,19 @@ pub(crate) struct Unsettled {
     pub(crate) back: &'static str,
 }
 
+/// One settle that goes alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trial {
+    /// How often it failed alone while the store worked for others.
+    tries: u32,
+    /// The exchanges that had worked when it failed last.
+    worked: u64,
+}
+
 /// One that failed alone.
 struct Aside {
     unsettled: Unsettled,
-    tries: u32,
+    trial: Trial,
     again_at: Instant,
 }
 
@@ -53,7 +62,7 @@ pub(crate) enum Blame {
     Store,
     /// Perhaps one settle of the batch: each goes alone next.
     Batch,
-    /// That one settle: it was put aside.
+    /// Perhaps that one settle: it was put aside, and what goes next without it will tell.
     Settle,
 }
 
@@ -62,6 +71,8 @@ pub(crate) struct Settler {
     queue: VecDeque<Unsettled>,
     aside: Vec<Aside>,
     alone: Option<Alone>,
+    /// Exchanges that worked.
+    worked: u64,
     /// So many do not wait for more.
     enough: usize,
     /// At most so many go at once.
@@ -71,7 +82,7 @@ pub(crate) struct Settler {
 impl Settler {
     pub(crate) fn new(enough: usize, most: usize) -> Self {
         let queue = VecDeque::new();
-        Self { queue, aside: Vec::new(), alone: None, enough: enough.max(1), most }
+        Self { queue, aside: Vec::new(), alone: None, worked: 0, enough: enough.max(1), most }
     }
 
     pub(crate) fn push(&mut self, unsettled: Unsettled) {
@@ -105,22 +116,23 @@ impl Settler {
             || self.due_at().is_some_and(|at| at <= now)
     }
 
-    /// Takes what goes next: a batch, or one alone with the number of its tries.
-    pub(crate) fn take(&mut self, now: Instant) -> (Vec<Unsettled>, Option<u32>) {
+    /// Takes what goes next: a batch, or one alone.
+    pub(crate) fn take(&mut self, now: Instant) -> (Vec<Unsettled>, Option<Trial>) {
         if self.alone.is_some() {
-            return (self.queue.pop_front().into_iter().collect(), Some(0));
+            return (self.queue.pop_front().into_iter().collect(), Some(Trial::default()));
         }
         if let Some(due) = self.aside.iter().position(|one| one.again_at <= now) {
-            let Aside { unsettled, tries, .. } = self.aside.swap_remove(due);
-            return (vec![unsettled], Some(tries));
+            let Aside { unsettled, trial, .. } = self.aside.swap_remove(due);
+            return (vec![unsettled], Some(trial));
         }
         let most = self.most.min(self.queue.len());
         (self.queue.drain(..most).collect(), None)
     }
 
-    /// They were settled.
-    pub(crate) fn worked(&mut self, tries: Option<u32>) {
-        if tries == Some(0)
+    /// An exchange worked.
+    pub(crate) fn worked(&mut self, trial: Option<Trial>) {
+        self.worked += 1;
+        if trial == Some(Trial::default())
             && let Some(alone) = &mut self.alone
         {
             alone.worked = true;
@@ -128,53 +140,56 @@ impl Settler {
         }
     }
 
-    /// They were not. Says whose fault that seems to be, and which settle is given up.
+    /// An exchange failed. Says whose fault that seems to be, and which settle is given up.
     pub(crate) fn failed(
         &mut self,
         batch: Vec<Unsettled>,
-        tries: Option<u32>,
+        trial: Option<Trial>,
         now: Instant,
     ) -> (Blame, Option<Unsettled>) {
-        match tries {
-            None => {
-                let blame = if batch.is_empty() { Blame::Store } else { Blame::Batch };
-                for unsettled in batch.into_iter().rev() {
-                    self.queue.push_front(unsettled);
-                }
-                if blame == Blame::Batch {
-                    self.alone = Some(Alone { left: self.queue.len(), ..Alone::default() });
-                }
-                (blame, None)
-            }
-            Some(tries) => self.failed_alone(batch, tries, now),
+        if let Some(trial) = trial {
+            let Some(one) = batch.into_iter().next() else { return (Blame::Store, None) };
+            return self.failed_alone(one, trial, now);
         }
+        if batch.is_empty() {
+            return (Blame::Store, None);
+        }
+        for unsettled in batch.into_iter().rev() {
+            self.queue.push_front(unsettled);
+        }
+        self.alone = Some(Alone { left: self.queue.len(), ..Alone::default() });
+        (Blame::Batch, None)
     }
 
     fn failed_alone(
         &mut self,
-        batch: Vec<Unsettled>,
-        tries: u32,
+        unsettled: Unsettled,
+        trial: Trial,
         now: Instant,
     ) -> (Blame, Option<Unsettled>) {
-        let given_up = batch.into_iter().find_map(|unsettled| {
-            let tries = tries + 1;
-            if tries >= ALONE_TRIES {
-                return Some(unsettled);
-            }
-            let again_at = now + ALONE_PAUSE * 2_u32.pow(tries);
-            self.aside.push(Aside { unsettled, tries, again_at });
-            None
-        });
-        let Some(alone) = &mut self.alone else { return (Blame::Settle, given_up) };
+        let is_first = trial == Trial::default();
+        let others_work = is_first || self.worked > trial.worked;
+        // While nothing works, nothing is said against this one: it is kept for as long as it
+        // takes.
+        let tries = trial.tries + u32::from(others_work);
+        if tries >= ALONE_TRIES {
+            return (Blame::Settle, Some(unsettled));
+        }
+        let again_at = now + ALONE_PAUSE * 2_u32.pow(tries);
+        let trial = Trial { tries, worked: self.worked };
+        self.aside.push(Aside { unsettled, trial, again_at });
+        let Some(alone) = self.alone.as_mut().filter(|_| is_first) else {
+            return (Blame::Settle, None);
+        };
         alone.failed += 1;
         if alone.failed > 1 && !alone.worked {
             // Two of two: it is the store, and what was put aside did nothing wrong.
             self.alone = None;
             self.take_back();
-            return (Blame::Store, given_up);
+            return (Blame::Store, None);
         }
         self.one_less();
-        (Blame::Settle, given_up)
+        (Blame::Settle, None)
     }
 
     fn one_less(&mut self) {
@@ -188,13 +203,13 @@ impl Settler {
 
     /// Those aside after one try go back to the queue.
     fn take_back(&mut self) {
-        let (back, aside) = self.aside.drain(..).partition(|one| one.tries == 1);
+        let (back, aside) = self.aside.drain(..).partition(|one| one.trial.tries == 1);
         self.aside = aside;
         let back: Vec<Aside> = back;
         self.queue.extend(back.into_iter().map(|one| one.unsettled));
     }
 
-    /// Gives up all that wait.
+    /// Gives up all that wait; how many.
     pub(crate) fn give_up(&mut self) -> usize {
         let left = self.len();
         self.queue.clear();

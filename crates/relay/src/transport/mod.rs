@@ -3,3 +3,5 @@
 //! Guarantees: each keeps the rules of the `Transport` port. Does not: know stores or relays.
 
 pub mod handler;
+#[cfg(feature = "http")]
+pub mod http;

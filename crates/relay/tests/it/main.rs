@@ -1,7 +1,7 @@
 //! The relay against a store in memory and a scripted transport, in paused time.
 //!
-//! Guarantees: no test waits on a real clock, so none is decided by a stopwatch. Does not: test a
-//! database; that is the stores' suite.
+//! Guarantees: no test waits on a real clock, so none is decided by a stopwatch (`http`
+//! alone uses real sockets and real time). Does not: test a database; that is the stores' suite.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,5 +10,17 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod contract;
+mod destination;
+mod handler;
+#[cfg(feature = "http")]
+mod http;
+mod lease;
+mod observer;
 mod relay;
 mod scene;
+mod settle;
+mod stop;
+mod store_failure;
+mod watched_store;
+mod worker;

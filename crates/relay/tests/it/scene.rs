@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use counterfoil_core::domain::{Command, Contract, Destination, Idempotent, Span, Terms};
+use counterfoil_core::domain::{Command, Contract, Destination, Idempotent, Micros, Span, Terms};
 use counterfoil_core::port::read::Story;
 use counterfoil_core::port::{Notice, Observer, Store, Transport};
 use counterfoil_relay::{Options, Relay, RelayEnd, RelayError, Served};
@@ -14,23 +14,25 @@ use counterfoil_testkit::{ManualClock, MemoryStore, Receiver, ScriptedTransport}
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::watched_store::WatchedStore;
+
 /// The destination of most tests.
-pub const SHIPPING: &str = "shipping";
+pub(crate) const SHIPPING: &str = "shipping";
 
 /// Everything that was announced.
 #[derive(Clone, Default)]
-pub struct Heard(Arc<Mutex<Vec<Notice>>>);
+pub(crate) struct Heard(Arc<Mutex<Vec<Notice>>>);
 
 impl Heard {
-    pub fn all(&self) -> Vec<Notice> {
+    pub(crate) fn all(&self) -> Vec<Notice> {
         self.0.lock().unwrap().clone()
     }
 
-    pub fn count(&self, which: impl Fn(&Notice) -> bool) -> usize {
+    pub(crate) fn count(&self, which: impl Fn(&Notice) -> bool) -> usize {
         self.all().iter().filter(|notice| which(notice)).count()
     }
 
-    pub fn has(&self, which: impl Fn(&Notice) -> bool) -> bool {
+    pub(crate) fn has(&self, which: impl Fn(&Notice) -> bool) -> bool {
         self.count(which) > 0
     }
 }
@@ -42,27 +44,27 @@ impl Observer for Heard {
 }
 
 /// A store, a receiver behind a scripted transport, and a clock.
-pub struct Scene {
-    pub clock: ManualClock,
-    pub store: MemoryStore,
-    pub receiver: Arc<Receiver>,
-    pub transport: Arc<ScriptedTransport>,
-    pub heard: Heard,
-    pub terms: Terms,
+pub(crate) struct Scene {
+    pub(crate) clock: ManualClock,
+    pub(crate) store: MemoryStore,
+    pub(crate) receiver: Arc<Receiver>,
+    pub(crate) transport: Arc<ScriptedTransport>,
+    pub(crate) heard: Heard,
+    pub(crate) terms: Terms,
 }
 
 impl Scene {
     /// A receiver that folds repeats.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(Receiver::with_keys(), Idempotent::Forever, |transport| transport)
     }
 
     /// A receiver that acts on every call.
-    pub fn keyless() -> Self {
+    pub(crate) fn keyless() -> Self {
         Self::with(Receiver::without_keys(), Idempotent::No, |transport| transport)
     }
 
-    pub fn with(
+    pub(crate) fn with(
         receiver: Receiver,
         idempotent: Idempotent,
         shape: impl FnOnce(ScriptedTransport) -> ScriptedTransport,
@@ -76,32 +78,37 @@ impl Scene {
     }
 
     /// Records a command for shipping.
-    pub async fn enqueue(&self, id: &str) {
+    pub(crate) async fn enqueue(&self, id: &str) {
         self.enqueue_to(SHIPPING, id).await;
     }
 
-    pub async fn enqueue_to(&self, destination: &str, id: &str) {
+    pub(crate) async fn enqueue_to(&self, destination: &str, id: &str) {
         let body = serde_json::json!({ "order": id });
         let command = Command::json(id, destination, "order.paid", &body).unwrap();
         let recorded = self.store.enqueue(vec![command]).await.unwrap();
         assert!(recorded[0].is_ok(), "{recorded:?}");
     }
 
-    pub fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         Options::default().clock(Arc::new(self.clock.clone())).seed(7).owner("relay-1")
     }
 
-    pub fn serving(&self, destination: &str, transport: Arc<dyn Transport>) -> Served {
+    pub(crate) fn serving(&self, destination: &str, transport: Arc<dyn Transport>) -> Served {
         let destination = Destination::new(destination).unwrap();
         Served { destination, terms: Arc::new(self.terms.clone()), transport }
     }
 
-    pub fn served(&self) -> Vec<Served> {
+    pub(crate) fn served(&self) -> Vec<Served> {
         vec![self.serving(SHIPPING, self.transport.clone())]
     }
 
     /// Starts a relay on `store` that serves `served`.
-    pub fn start_on(&self, store: &MemoryStore, served: Vec<Served>, options: Options) -> AtWork {
+    pub(crate) fn start_on(
+        &self,
+        store: &impl Store,
+        served: Vec<Served>,
+        options: Options,
+    ) -> AtWork {
         let (stop, stopped) = oneshot::channel::<()>();
         let relay = Relay::new(store.clone(), served, options, self.heard.clone());
         let task =
@@ -112,27 +119,37 @@ impl Scene {
     }
 
     /// Starts a relay for shipping.
-    pub fn start(&self, options: Options) -> AtWork {
+    pub(crate) fn start(&self, options: Options) -> AtWork {
         self.start_on(&self.store, self.served(), options)
     }
 
+    /// The same store, under watch.
+    pub(crate) fn watched(&self) -> WatchedStore {
+        WatchedStore::new(&self.store)
+    }
+
     /// Runs a relay for shipping until nothing is left to do.
-    pub async fn run_until_idle(&self) -> RelayEnd {
+    pub(crate) async fn run_until_idle(&self) -> RelayEnd {
         self.start(self.options().until_idle(true)).end().await.unwrap()
     }
 
+    /// The store's time.
+    pub(crate) fn clock_now(&self) -> Micros {
+        self.store.now().unwrap()
+    }
+
     /// The command's state, or the outcome that ended it.
-    pub async fn state(&self, id: &str) -> String {
+    pub(crate) async fn state(&self, id: &str) -> String {
         self.story(id).await.listed.state
     }
 
-    pub async fn story(&self, id: &str) -> Story {
+    pub(crate) async fn story(&self, id: &str) -> Story {
         self.store.show(id).await.unwrap().unwrap_or_else(|| panic!("no command {id}"))
     }
 
-    /// Waits until the command is in `state`, for two virtual days at most.
-    pub async fn reach(&self, id: &str, state: &str) {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(2 * 86_400);
+    /// Waits until the command is in `state`, for three virtual hours at most.
+    pub(crate) async fn reach(&self, id: &str, state: &str) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(3 * 3600);
         while self.state(id).await != state {
             let now = self.state(id).await;
             assert!(tokio::time::Instant::now() < deadline, "{id} is {now}, not {state}");
@@ -142,19 +159,19 @@ impl Scene {
 }
 
 /// A relay at work.
-pub struct AtWork {
+pub(crate) struct AtWork {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<Result<RelayEnd, RelayError>>,
 }
 
 impl AtWork {
     /// Asks it to stop.
-    pub fn ask_to_stop(&mut self) {
+    pub(crate) fn ask_to_stop(&mut self) {
         drop(self.stop.take());
     }
 
     /// Waits until it ends by itself.
-    pub async fn end(self) -> Result<RelayEnd, RelayError> {
+    pub(crate) async fn end(self) -> Result<RelayEnd, RelayError> {
         let Self { stop, task } = self;
         let end = task.await.unwrap();
         drop(stop);
@@ -162,29 +179,29 @@ impl AtWork {
     }
 
     /// Stops it and waits for the end.
-    pub async fn stop(mut self) -> RelayEnd {
+    pub(crate) async fn stop(mut self) -> RelayEnd {
         self.ask_to_stop();
         self.end().await.unwrap()
     }
 
     /// As SIGKILL would: nothing more is done.
-    pub async fn kill(self) {
+    pub(crate) async fn kill(self) {
         self.task.abort();
         assert!(self.task.await.unwrap_err().is_cancelled());
     }
 }
 
 /// Lets virtual time pass.
-pub async fn pass(secs: f64) {
+pub(crate) async fn pass(secs: f64) {
     tokio::time::sleep(Duration::from_secs_f64(secs)).await;
 }
 
 /// Whether a notice parks `id`.
-pub fn parks(id: &str) -> impl Fn(&Notice) -> bool + '_ {
+pub(crate) fn parks(id: &str) -> impl Fn(&Notice) -> bool + '_ {
     move |notice| matches!(notice, Notice::Parked { command, .. } if command == id)
 }
 
 /// A span of seconds.
-pub const fn secs(secs: i64) -> Span {
+pub(crate) const fn secs(secs: i64) -> Span {
     Span::from_secs(secs)
 }

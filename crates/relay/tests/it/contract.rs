@@ -1,0 +1,127 @@
+//! Contracts and terms: what a relay refuses before it claims, and what stops it while it runs.
+//!
+//! Guarantees: each refusal names the destination and the way out, and nothing was claimed. Does
+//! not: read configuration files.
+
+use std::sync::Arc;
+
+use counterfoil_core::domain::{Contract, Idempotent};
+use counterfoil_core::port::{Notice, Store};
+use counterfoil_relay::{Options, Served};
+use counterfoil_testkit::ScriptedTransport;
+
+use crate::scene::{SHIPPING, Scene, pass, secs};
+
+async fn refusal(scene: &Scene, served: Vec<Served>, options: Options) -> (String, String) {
+    scene.enqueue("A").await;
+    let error = scene.start_on(&scene.store, served, options).end().await.unwrap_err();
+    assert_eq!(scene.state("A").await, "pending", "nothing was claimed");
+    assert!(scene.heard.all().is_empty(), "and nothing begun");
+    (error.code().into(), error.to_string())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_work_is_refused_by_name() {
+    let scene = Scene::new();
+    let (code, words) = refusal(&scene, Vec::new(), scene.options()).await;
+    assert!(code == "CF0301" && words.contains("no destination"), "{words}");
+
+    let scene = Scene::new();
+    let (code, words) = refusal(&scene, scene.served(), scene.options().workers(0)).await;
+    assert!(code == "CF0302" && words.contains("at least 1"), "{words}");
+
+    let scene = Scene::new();
+    let twice = [scene.served(), scene.served()].concat();
+    let (code, words) = refusal(&scene, twice, scene.options()).await;
+    assert!(code == "CF0303" && words.contains("shipping is given twice"), "{words}");
+
+    let mut scene = Scene::new();
+    scene.terms.contract.idempotent = Idempotent::Window { key_ttl: secs(3600) };
+    let (code, words) = refusal(&scene, scene.served(), scene.options()).await;
+    assert!(code == "CF0304" && words.contains("shipping: give_up_after"), "{words}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_must_be_longer_than_a_send_and_two_seconds() {
+    for (lease, is_refused) in [(9, true), (12, true), (13, false)] {
+        let mut scene = Scene::new();
+        scene.terms.pace.lease = secs(lease);
+        scene.enqueue("A").await;
+        let ended = scene.start(scene.options().until_idle(true)).end().await;
+        match ended {
+            Err(error) if is_refused => {
+                assert_eq!(error.code(), "CF0305");
+                let words = error.to_string();
+                assert!(words.contains("shipping") && words.contains("10000 ms"), "{words}");
+            }
+            ended => assert!(!is_refused && ended.is_ok(), "{lease}: {ended:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_contract_that_differs_is_refused_until_it_is_replaced_once() {
+    let mut scene = Scene::new();
+    scene.run_until_idle().await;
+    let old = scene.served();
+    scene.terms.contract.give_up_after = secs(60);
+    scene.enqueue("A").await;
+    let error = scene.start(scene.options()).end().await.unwrap_err();
+    assert_eq!(error.code(), "CF0306");
+    let words = error.to_string();
+    assert!(words.contains("shipping") && words.contains("--replace-contract"), "{words}");
+    assert_eq!(scene.state("A").await, "pending");
+    let options = scene.options().replace_contract(true).until_idle(true);
+    scene.start(options).end().await.unwrap();
+    assert_eq!(scene.state("A").await, "completed");
+    let error = scene.start_on(&scene.store, old, scene.options()).end().await.unwrap_err();
+    assert_eq!(error.code(), "CF0306", "the new one is stored now");
+}
+
+/// Another relay replaced one contract: this one stops claiming there, says so once, and serves
+/// the rest.
+#[tokio::test(start_paused = true)]
+async fn a_replaced_contract_stops_only_its_own_destination() {
+    let scene = Scene::new();
+    let billing = Arc::new(ScriptedTransport::new(scene.receiver.clone()));
+    let mut served = scene.served();
+    served.push(scene.serving("billing", billing));
+    let store = scene.watched();
+    // `replace` acts once: the relay must not write its own contract over the newer one.
+    let options = scene.options().replace_contract(true);
+    let relay = scene.start_on(&store, served, options);
+    pass(1.0).await;
+    let (shipping, mut newer) =
+        (scene.served().remove(0).destination, Contract::clone(&scene.terms.contract));
+    newer.give_up_after = secs(60);
+    scene.store.declare(&shipping, &newer, true).await.unwrap();
+    scene.enqueue("A").await;
+    scene.enqueue_to("billing", "B").await;
+    pass(5.0).await;
+    assert_eq!(scene.state("A").await, "pending");
+    assert_eq!(scene.state("B").await, "completed");
+    let told = |notice: &Notice| {
+        matches!(notice, Notice::ContractDiffers { destination }
+        if destination.as_str() == SHIPPING)
+    };
+    assert_eq!(scene.heard.count(told), 1);
+    let before = store.made().len();
+    pass(60.0).await;
+    assert_eq!(store.made().len(), before, "it does not spin on what it may not claim");
+    relay.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relay_whose_every_contract_was_replaced_ends_by_name() {
+    let scene = Scene::new();
+    let relay = scene.start(scene.options());
+    pass(1.0).await;
+    let mut newer = scene.terms.contract.clone();
+    newer.give_up_after = secs(60);
+    let shipping = scene.served().remove(0).destination;
+    scene.store.declare(&shipping, &newer, true).await.unwrap();
+    scene.enqueue("A").await;
+    let error = relay.end().await.unwrap_err();
+    assert_eq!(error.code(), "CF0307", "{error}");
+    assert_eq!(scene.state("A").await, "pending");
+}
