@@ -26,6 +26,7 @@ pub(crate) struct Failure {
     help: Vec<String>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "they are given to map_err")]
 impl Failure {
     /// A rule of the store refused it, or it was not found: exit 1.
     pub(crate) fn refused(text: impl ToString) -> Self {
@@ -39,7 +40,7 @@ impl Failure {
 
     /// What a later version brings; the way out is to leave it away.
     pub(crate) fn not_yet(what: &str) -> Self {
-        Self::could_not_run(format!("not yet: {what} is planned for a later version"))
+        Self::could_not_run(format!("not yet: {what}: planned for a later version"))
             .help("leave it away")
     }
 

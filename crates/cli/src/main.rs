@@ -23,8 +23,10 @@ fn main() -> ExitCode {
         let _ = failure.say();
     }));
     let typed = args::Typed::parse();
-    match verb::run(typed) {
-        Ok(exit) => exit.into(),
-        Err(failure) => failure.say(),
+    // The hook has said what happened; only the exit code is left to give.
+    match std::panic::catch_unwind(|| verb::run(typed)) {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(failure)) => failure.say(),
+        Err(_) => ExitCode::from(2),
     }
 }

@@ -3,22 +3,13 @@
 //! Guarantees: a cell never breaks its row: control characters are shown, not sent to the
 //! terminal. Does not: colour.
 
+use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
 
 /// A table with these columns.
 pub(crate) fn table(columns: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(columns);
-    table
-}
-
-/// A table whose columns after the first hold numbers.
-pub(crate) fn numbers(columns: &[&str]) -> Table {
-    let mut table = table(columns);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
     table
 }
 

@@ -54,9 +54,9 @@ pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
 
 fn refuse_later_flags(args: &Enqueue) -> Result<(), Failure> {
     let later = [
-        ("`--ordering-key`, which keeps commands in order", args.ordering_key.is_some()),
-        ("`--expires`, after which a command is not sent", args.expires.is_some()),
-        ("`--from`, which records many commands at once", args.from.is_some()),
+        ("`--ordering-key` (commands in order)", args.ordering_key.is_some()),
+        ("`--expires` (a time after which a command is not sent)", args.expires.is_some()),
+        ("`--from` (many commands at once)", args.from.is_some()),
     ];
     match later.into_iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::not_yet(flag)),

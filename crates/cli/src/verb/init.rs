@@ -17,7 +17,7 @@ use crate::output;
 /// No store is named, or it cannot be created.
 pub(crate) fn run(shared: &Shared, args: Init) -> Ended {
     if args.roles {
-        return Err(Failure::not_yet("`--roles`, which is for PostgreSQL"));
+        return Err(Failure::not_yet("`--roles` (rights of PostgreSQL users)"));
     }
     let config = Config::find(shared.config.as_deref())?;
     let source = match (args.source, &config) {

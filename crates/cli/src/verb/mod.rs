@@ -34,8 +34,8 @@ pub(crate) fn run(typed: Typed) -> Ended {
     match typed.verb {
         Verb::Init(args) => init::run(&shared, args),
         Verb::Enqueue(args) => enqueue::run(&shared, args),
-        Verb::Relay(args) => relay::run(&shared, args),
-        Verb::Receiver(args) => receiver::run(&shared, args),
+        Verb::Relay(args) => relay::run(&shared, &args),
+        Verb::Receiver(args) => receiver::run(&shared, &args),
         Verb::Status(args) => status::run(&shared, &args),
         Verb::List(args) => list::run(&shared, args),
         Verb::Show(args) => show::run(&shared, &args),
@@ -100,6 +100,7 @@ fn block_on_many<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T,
     runtime.map_err(no_runtime)?.block_on(work)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn no_runtime(error: std::io::Error) -> Failure {
     Failure::could_not_run(format!("the system gives no threads: {error}"))
 }

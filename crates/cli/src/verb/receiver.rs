@@ -19,8 +19,8 @@ use crate::exit::{Ended, Exit, Failure};
 ///
 /// # Errors
 /// The store cannot be opened, or the address cannot be listened at.
-pub(crate) fn run(shared: &Shared, args: Receiver) -> Ended {
-    let options = options(&args)?;
+pub(crate) fn run(shared: &Shared, args: &Receiver) -> Ended {
+    let options = options(args)?;
     let path = Found::new(shared)?.path;
     let book = InboxBook::open(&path).map_err(Failure::could_not_run)?;
     block_on_many(async {

@@ -19,7 +19,7 @@ use crate::exit::{Ended, Exit, Failure};
 ///
 /// # Errors
 /// The configuration, the store or the system stands in the way.
-pub(crate) fn run(shared: &Shared, args: Relay) -> Ended {
+pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     let found = Found::new(shared)?;
     let Some(config) = &found.config else {
         return Err(Failure::could_not_run("a relay needs a configuration, and there is none")
@@ -34,7 +34,7 @@ pub(crate) fn run(shared: &Shared, args: Relay) -> Ended {
             .collect::<Result<Vec<_>, _>>()?;
         let store = found.open()?;
         let stop = stop::listen(args.end_with_stdin)?;
-        let options = options(&settings, &args);
+        let options = options(&settings, args);
         let relay = counterfoil_relay::Relay::new(store, served, options, TracingObserver);
         let end = relay.run(stop).await.map_err(Failure::could_not_run)?;
         Ok(if args.until_idle { judge(&end.remaining, &args.only) } else { Exit::Done })

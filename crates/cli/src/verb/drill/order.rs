@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use counterfoil_core::domain::Command;
+use counterfoil_sqlite::Outbox;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::exit::Failure;
@@ -73,16 +74,7 @@ impl Orders {
         if paid.map_err(sqlite)? == 0 {
             return Ok(false);
         }
-        tx.execute(
-            "INSERT INTO counterfoil_outbox(command_id,destination,kind,body) VALUES (?,?,?,?)",
-            rusqlite::params![
-                command.id.as_ref().map(ToString::to_string),
-                DESTINATION,
-                KIND,
-                String::from_utf8_lossy(&command.body)
-            ],
-        )
-        .map_err(sqlite)?;
+        tx.enqueue(&command).map_err(Failure::could_not_run)?;
         before_commit();
         tx.commit().map_err(sqlite)?;
         Ok(true)

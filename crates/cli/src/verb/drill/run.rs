@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a kill waits for its share of deliveries.
 const SHARE_PATIENCE: Duration = Duration::from_millis(1500);
 /// How often the books are looked at.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(1);
 
 /// What a drill leaves to be judged.
 pub(super) struct Played {

@@ -1,0 +1,93 @@
+//! `drill`: small runs with a seed, and what it refuses.
+
+use crate::program::{Desk, Running};
+
+#[test]
+fn a_small_drill_ends_0_and_prints_moments_books_and_audit() {
+    let desk = Desk::empty();
+    let said = desk.run(&["drill", "--orders", "40", "--seed", "7"]);
+    let out = &said.is_done().out;
+    let words = [
+        "pending; never sent; no receipt",
+        "sending; no answer noted; no receipt",
+        "the end",
+        "orders paid",
+        "effects (jobs)",
+        "killed with SIGKILL",
+        "every order has exactly one effect",
+    ];
+    for word in words {
+        assert!(out.contains(word), "{word}: {said:?}");
+    }
+    assert!(std::fs::read_dir(desk.path(".")).unwrap().next().is_none(), "it left files");
+}
+
+#[test]
+fn one_order_and_one_relay_are_enough() {
+    let desk = Desk::empty();
+    desk.run(&["drill", "--orders", "1", "--relays", "1"]).is_done();
+}
+
+#[test]
+fn a_given_store_stays_and_must_have_no_orders() {
+    let desk = Desk::empty();
+    let drill = ["drill", "--orders", "15", "--store", "sqlite:d.db"];
+    desk.run(&drill).is_done();
+    let status = desk.run(&["status", "--json", "--store", "sqlite:d.db"]).json();
+    assert_eq!(status["destinations"]["shipping"]["completed"], 15);
+    let again = desk.run(&drill);
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(again.err.contains("from another drill"), "{again:?}");
+    let other = desk.path("own.db");
+    let own = rusqlite::Connection::open(&other).unwrap();
+    own.execute_batch("CREATE TABLE orders(id TEXT, mine TEXT)").unwrap();
+    drop(own);
+    let said = desk.run(&["drill", "--orders", "5", "--store", "sqlite:own.db"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.contains("without a table `orders`"), "{said:?}");
+}
+
+#[test]
+fn the_store_of_the_environment_is_never_drilled() {
+    let desk = Desk::new();
+    let mut command = desk.command(&["drill", "--orders", "3"]);
+    let output = command.env("COUNTERFOIL_STORE", "sqlite:orders.db").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_outbox"), 0);
+}
+
+#[test]
+fn contracts_of_later_versions_are_refused_by_name() {
+    let desk = Desk::empty();
+    for contract in ["askable", "none"] {
+        desk.run(&["drill", "--contract", contract]).refuses(2, &["not yet", "drill"]);
+    }
+    desk.run(&["drill", "--contract", "x"]).refuses(2, &["--contract x", "idempotent"]);
+    assert_eq!(desk.run(&["drill", "--orders", "0"]).code, Some(2));
+}
+
+/// The shop's process: aborted between the business write and the commit, nothing of either.
+#[test]
+fn a_process_killed_before_its_commit_leaves_neither_order_nor_command() {
+    let desk = Desk::new();
+    let connection = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
+    let orders = "CREATE TABLE orders(id TEXT PRIMARY KEY, paid INTEGER NOT NULL DEFAULT 0);
+                  INSERT INTO orders(id) VALUES ('A-000001'), ('A-000002')";
+    connection.execute_batch(orders).unwrap();
+    let pay = |hold: &str| {
+        let args = ["drill", "--part", "pay", "--store", "sqlite:orders.db", "--first", "1"];
+        let mut command = desk.command(&[&args[..], &["--orders", "2", "--hold", hold]].concat());
+        command.stdin(std::process::Stdio::piped());
+        Running::start(command)
+    };
+    let paid = || desk.orders("SELECT sum(paid) FROM orders");
+    let commands = || desk.orders("SELECT count(*) FROM counterfoil_outbox");
+    let payer = pay("before-commit");
+    payer.hear("written A-000002");
+    payer.kill();
+    assert_eq!((paid(), commands()), (1, 1), "the second of two was killed");
+    let payer = pay("after-commit");
+    payer.hear("paid A-000002");
+    payer.kill();
+    assert_eq!((paid(), commands()), (2, 2));
+}

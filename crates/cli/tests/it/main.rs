@@ -1,0 +1,22 @@
+//! The command, tested as its users meet it: as a process, with real files and real connections.
+//!
+//! Guarantees: loopback only, every file in a folder that is removed. Does not: decide anything by
+//! a stopwatch; each wait is for a state, with a generous end.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so by a panic, in its functions too"
+)]
+
+mod configuration;
+mod drill;
+mod enqueue;
+mod fault;
+mod init;
+mod look;
+mod program;
+mod receiver;
+mod relay;
+mod stranger;

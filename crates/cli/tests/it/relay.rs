@@ -1,0 +1,137 @@
+//! `relay`: how it ends, and what it leaves.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use crate::program::{Desk, wait_until};
+
+/// A receiver that gives every request the same answer; its port.
+fn answering(answer: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut stream = stream;
+            let mut seen = Vec::<u8>::new();
+            let mut bytes = [0; 4096];
+            while !seen.windows(4).any(|four| four == b"\r\n\r\n") {
+                match stream.read(&mut bytes) {
+                    Ok(n @ 1..) => seen.extend(&bytes[..n]),
+                    _ => break,
+                }
+            }
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    port
+}
+
+#[test]
+fn until_idle_exits_0_when_all_is_delivered() {
+    let desk = Desk::new();
+    let (_receiver, port) = desk.receiver(&[]);
+    desk.configure(port, "\"forever\"", "");
+    (0..50).for_each(|n| desk.enqueue(&format!("c-{n}")));
+    desk.run(&["relay", "--until-idle"]).is_done();
+    assert_eq!(desk.shipping("SELECT count(*) FROM jobs"), 50);
+    assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_delivery"), 0);
+    let json = desk.run(&["relay", "--until-idle", "--log-format", "json"]);
+    let first = json.is_done().err.lines().next().unwrap().to_owned();
+    assert!(serde_json::from_str::<serde_json::Value>(&first).is_ok(), "{first}");
+}
+
+#[test]
+fn until_idle_exits_1_when_unserved_or_parked_commands_remain() {
+    let desk = Desk::new();
+    let (_receiver, port) = desk.receiver(&[]);
+    desk.configure(port, "\"forever\"", "");
+    desk.enqueue("a");
+    let store = ["--store", "sqlite:orders.db"];
+    let other = ["enqueue", "b", "--to", "billing", "--kind", "k", "--body", "1"];
+    desk.run(&[&other[..], &store].concat()).is_done();
+    let said = desk.run(&["relay", "--until-idle"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("billing"), "{said:?}");
+    desk.run(&["relay", "--until-idle", "--only", "shipping"]).is_done();
+    assert_eq!(desk.show("a")["state"], "completed");
+
+    let refusing = answering("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    desk.configure(refusing, "\"forever\"", "");
+    desk.enqueue("c");
+    let said = desk.run(&["relay", "--until-idle", "--only", "shipping"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(desk.show("c")["state"], "dead");
+}
+
+#[test]
+fn until_idle_does_not_wait_for_what_is_due_later() {
+    let desk = Desk::new();
+    desk.configure(9, "\"forever\"", "");
+    let later = ["enqueue", "a", "--to", "shipping", "--kind", "k", "--body", "1", "--in", "1h"];
+    desk.run(&later).is_done();
+    desk.run(&["relay", "--until-idle"]).is_done();
+    assert_eq!(desk.show("a")["state"], "pending");
+}
+
+#[test]
+fn each_answer_leads_where_the_contract_says() {
+    let cases = [
+        ("401 Unauthorized", "", "not_sent", "dead"),
+        ("404 Not Found", "", "not_sent", "dead"),
+        ("308 Permanent Redirect", "Location: /x\r\n", "not_sent", "dead"),
+        ("409 Conflict", "", "unknown", "uncertain"),
+        ("422 Unprocessable", "", "conflict", "conflict"),
+        ("429 Too Many", "Retry-After: 0\r\n", "not_sent", "dead"),
+        ("500 Internal", "", "unknown", "uncertain"),
+        ("400 Bad", "Counterfoil-Outcome: completed\r\n", "completed", "completed"),
+        ("200 OK", "Counterfoil-Outcome: rejected\r\n", "rejected", "rejected"),
+        ("202 Accepted", "", "accepted", "published"),
+        ("204 No Content", "", "completed", "completed"),
+    ];
+    for (status, headers, outcome, state) in cases {
+        let desk = Desk::new();
+        let answer = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\n\r\n");
+        let port = answering(Box::leak(answer.into_boxed_str()));
+        desk.configure(port, "false", "");
+        let short = std::fs::read_to_string(desk.path("counterfoil.toml")).unwrap();
+        desk.write("counterfoil.toml", &short.replace("retry = {", "retry = { max_attempts = 2,"));
+        desk.enqueue("a");
+        let said = desk.run(&["relay", "--until-idle"]);
+        let shown = desk.show("a");
+        assert_eq!(shown["state"], state, "{status}: {shown} {said:?}");
+        let ended = matches!(state, "completed" | "rejected" | "published");
+        assert_eq!(said.code, Some(i32::from(!ended)), "{status}: {said:?}");
+        assert!(said.err.contains(outcome) || ended, "{status}: {said:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_it_cleanly_and_a_second_one_at_once() {
+    for name in ["TERM", "INT"] {
+        let desk = Desk::new();
+        desk.configure(9, "\"forever\"", "");
+        let mut relay = desk.start(&["relay"]);
+        relay.hear("relay started");
+        relay.signal(name);
+        assert_eq!(relay.end(), Some(0), "{name}");
+    }
+    let desk = Desk::new();
+    let (_receiver, port) = desk.receiver(&["--hold-after-commit", "1"]);
+    desk.configure(port, "\"forever\"", "");
+    desk.enqueue("a");
+    let mut relay = desk.start(&["relay"]);
+    wait_until("the receiver has it", || desk.shipping("SELECT count(*) FROM jobs") == 1);
+    relay.signal("TERM");
+    relay.hear("SIGTERM");
+    relay.signal("TERM");
+    assert_eq!(relay.end(), Some(2));
+}
+
+#[test]
+fn it_ends_with_its_standard_input_when_told_so() {
+    let desk = Desk::new();
+    desk.configure(9, "\"forever\"", "");
+    let mut relay = desk.start(&["relay", "--end-with-stdin"]);
+    relay.hear("standard input ended");
+    assert_eq!(relay.end(), Some(0));
+}
