@@ -1,6 +1,6 @@
 //! `drill`: small runs with a seed, and what it refuses.
 
-use crate::program::{Desk, Running};
+use crate::program::{Desk, Running, wait_until};
 
 #[test]
 fn a_small_drill_ends_0_and_prints_moments_books_and_audit() {
@@ -90,4 +90,45 @@ fn a_process_killed_before_its_commit_leaves_neither_order_nor_command() {
     payer.hear("paid A-000002");
     payer.kill();
     assert_eq!((paid(), commands()), (2, 2));
+}
+
+/// A drill that works below `desk`, so that its files can be watched.
+fn watched(desk: &Desk) -> Running {
+    let mut command = desk.command(&["drill", "--orders", "500"]);
+    command.env("TMPDIR", desk.path("."));
+    Running::start(command)
+}
+
+/// The log of the first relay, once it runs.
+fn log_of_relay(desk: &Desk) -> std::path::PathBuf {
+    let mut found = None;
+    wait_until("a relay runs", || {
+        let folders = std::fs::read_dir(desk.path(".")).unwrap().flatten();
+        found = folders.map(|folder| folder.path().join("relay-1.log")).find(|log| log.exists());
+        let said = found.as_ref().and_then(|log| std::fs::read_to_string(log).ok());
+        said.is_some_and(|said| said.matches("relay started").count() > 1)
+    });
+    found.unwrap()
+}
+
+#[test]
+fn an_interrupted_drill_ends_its_processes_and_leaves_no_files() {
+    let desk = Desk::empty();
+    let mut drill = watched(&desk);
+    log_of_relay(&desk);
+    drill.signal("INT");
+    assert_eq!(drill.end(), Some(2));
+    assert!(std::fs::read_dir(desk.path(".")).unwrap().next().is_none(), "it left files");
+}
+
+#[test]
+fn the_processes_of_a_killed_drill_end_by_themselves() {
+    let desk = Desk::empty();
+    let drill = watched(&desk);
+    let log = log_of_relay(&desk);
+    drill.kill();
+    wait_until("the relay ends", || {
+        let said = std::fs::read_to_string(&log).unwrap();
+        said.trim_end().lines().last().is_some_and(|last| last.contains("relay stopped"))
+    });
 }

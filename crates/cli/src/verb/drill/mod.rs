@@ -5,6 +5,7 @@
 //! `--store`.
 
 mod book;
+mod cast;
 mod moment;
 mod order;
 mod pay;
