@@ -187,6 +187,63 @@ fn a_report_that_repeats_an_earlier_rounds_receipt_changes_nothing() {
 }
 
 #[test]
+fn the_newest_round_decides_what_contradicts_and_every_round_what_repeats() {
+    let fixture = Fixture::with_states();
+    let say = |outcome: &str, result: &str, evidence: &str| {
+        format!(
+            "INSERT INTO counterfoil_report(command_id, outcome, result, evidence) \
+             VALUES ('again-1', '{outcome}', '{result}', '{evidence}')"
+        )
+    };
+    fixture.ok(&say("rejected", "r", "e"));
+    // Round 1 ended completed, round 2 rejected.
+    fixture.ignored(&say("rejected", "new", "words"));
+    fixture.ignored(&say("completed", "r", "e"));
+    for (result, evidence) in [("r", "other"), ("other", "e")] {
+        let other = say("completed", result, evidence);
+        let row = format!("'again-1', 2, 'completed', '{result}', '{evidence}', 'report'");
+        assert_eq!(change(&fixture, &other), [format!("+contradiction: {row}")]);
+        fixture.ignored(&other);
+    }
+    // Redelivered: what contradicted the round before may end this one, or contradict it.
+    fixture
+        .own
+        .execute_batch(
+            "INSERT INTO counterfoil_delivery(n, destination, state, round, token)
+             VALUES (8, 'd', 'sending', 3, 99)",
+        )
+        .unwrap();
+    fixture.ok(&say("completed", "r", "other"));
+    let other = say("rejected", "r", "other");
+    assert_eq!(change(&fixture, &other).len(), 1);
+    fixture.ignored(&other);
+    // The same words about another round are another contradiction.
+    let moved = "UPDATE counterfoil_contradiction SET round = 1 WHERE round = 3";
+    assert_eq!(fixture.own.execute(moved, []).unwrap(), 1);
+    assert_eq!(change(&fixture, &other).len(), 1);
+}
+
+#[test]
+fn the_same_words_with_the_other_outcome_contradict() {
+    let fixture = Fixture::with_states();
+    let rows = [("completed-1", "rejected"), ("rejected-1", "completed")];
+    for (id, outcome) in rows {
+        let sql = format!(
+            "INSERT INTO counterfoil_report(command_id, outcome, result, evidence) \
+             VALUES ('{id}', '{outcome}', 'r', 'e')"
+        );
+        assert_eq!(change(&fixture, &sql).len(), 1, "{id}");
+        fixture.ignored(&sql);
+    }
+    // A contradiction of another outcome in the same words is another one.
+    let accepted = "UPDATE counterfoil_contradiction SET outcome = 'accepted'";
+    fixture.own.execute_batch(accepted).unwrap();
+    let again = "INSERT INTO counterfoil_report(command_id, outcome, result, evidence) \
+                 VALUES ('completed-1', 'rejected', 'r', 'e')";
+    assert_eq!(change(&fixture, again).len(), 1);
+}
+
+#[test]
 fn the_table_behind_the_view_is_the_same_door() {
     for verb in VERBS {
         let fixture = Fixture::with_states();
