@@ -187,6 +187,19 @@ fn a_report_that_repeats_an_earlier_rounds_receipt_changes_nothing() {
 }
 
 #[test]
+fn a_report_that_differs_from_an_earlier_rounds_receipt_in_anything_ends_this_round() {
+    for differs in ["'rejected', 'r', 'e'", "'completed', 'z', 'e'", "'completed', 'r', 'z'"] {
+        let fixture = Fixture::with_states();
+        fixture.ok(&format!(
+            "INSERT INTO counterfoil_report(command_id, outcome, result, evidence) \
+             VALUES ('again-1', {differs})"
+        ));
+        let ended = "SELECT CAST(count(*) AS TEXT) FROM counterfoil_receipt WHERE n = 8";
+        assert_eq!(fixture.text(ended), "2", "{differs}");
+    }
+}
+
+#[test]
 fn the_newest_round_decides_what_contradicts_and_every_round_what_repeats() {
     let fixture = Fixture::with_states();
     let say = |outcome: &str, result: &str, evidence: &str| {
@@ -199,7 +212,7 @@ fn the_newest_round_decides_what_contradicts_and_every_round_what_repeats() {
     // Round 1 ended completed, round 2 rejected.
     fixture.ignored(&say("rejected", "new", "words"));
     fixture.ignored(&say("completed", "r", "e"));
-    for (result, evidence) in [("r", "other"), ("other", "e")] {
+    for (result, evidence) in [("r", "other"), ("other", "e"), ("other", "other")] {
         let other = say("completed", result, evidence);
         let row = format!("'again-1', 2, 'completed', '{result}', '{evidence}', 'report'");
         assert_eq!(change(&fixture, &other), [format!("+contradiction: {row}")]);
