@@ -50,11 +50,15 @@ fn of_32_twins_with_connections_of_their_own_one_acts() {
     let path = shop(dir.path());
     let barrier = Barrier::new(TWINS);
     std::thread::scope(|scope| {
-        for _ in 0..TWINS {
-            scope.spawn(|| {
-                let mut db = connect(&path);
+        for twin in 0..TWINS {
+            let (path, barrier) = (&path, &barrier);
+            scope.spawn(move || {
+                let mut db = connect(path);
                 barrier.wait();
-                let rows = InboxTx::new(immediate(&mut db));
+                // Deferred ones too: they wait, since the guard writes before it reads.
+                let deferred = twin % 2 == 0;
+                let tx = if deferred { db.transaction().unwrap() } else { immediate(&mut db) };
+                let rows = InboxTx::new(tx);
                 match begin(rows, "s", "twin", Digest::of(b"{}"), RETENTION).unwrap() {
                     Begun::First(mut first) => {
                         let insert = "INSERT INTO shipment VALUES ('twin')";
