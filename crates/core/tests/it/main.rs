@@ -6,6 +6,7 @@
 
 mod bound;
 mod document;
+mod law;
 mod pair;
 mod shape;
 mod verb;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use counterfoil_core::audit::{AuditOptions, audit};
 use counterfoil_core::domain::{Outcome, Seed};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{Claimed, Ended, Exchange, Settle, Settled};
@@ -86,4 +87,7 @@ pub(super) async fn a_thousand_commands_end_exactly_once<H: Hands>(hands: H) {
     assert_eq!((totals[0].outbox, totals[0].open), (count, 0));
     let story = scene.story("c-3-7").await;
     assert_eq!(story.receipts[0].result.as_deref(), Some(b"c-3-7".as_slice()));
+    let report = audit(&scene.store, AuditOptions::default().page(300)).await.unwrap();
+    assert!(report.holds, "{:#?}", report.violations);
+    assert_eq!(report.checked.commands, COMMANDS as u64);
 }

@@ -1,5 +1,7 @@
 //! The suites, run against what the testkit itself brings.
 //!
 //! Guarantees: the store in memory keeps every rule of the store suite. Does not: prove others.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod audit;
 mod memory_store;

@@ -1,0 +1,222 @@
+//! Our book against the receiver's: each completed command has its key there, each key there is
+//! a command of ours.
+//!
+//! Guarantees: what is written on both sides while it runs is no violation, since each direction
+//! reads the later side last. Does not: know keys that the receiver has rightly forgotten; say
+//! with `since` from when it must remember.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+
+use super::report::{AuditReport, Findings};
+use super::{KEEP, PAGE};
+use crate::domain::laws::{CommandFacts, Law, Violation, law};
+use crate::domain::{Micros, Receipt, ReceiptOutcome};
+use crate::port::Store;
+use crate::port::read::FactsFrom;
+use crate::port::store::StoreError;
+
+/// A key in the receiver's book.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BookEntry {
+    /// The key: a command id.
+    pub key: String,
+    /// What the receiver stored: `Rejected`, or `Completed`; `None` where it stores no outcome,
+    /// which counts as an effect.
+    pub outcome: Option<ReceiptOutcome>,
+    /// When the key came first.
+    pub received_at: Micros,
+}
+
+/// The receiver's book, as far as it is about one store's commands.
+pub trait InboxBook: Sync {
+    /// Why the book cannot be read.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// What stands under each of these keys, in their order.
+    ///
+    /// # Errors
+    /// What the book reports.
+    fn has(
+        &self,
+        keys: &[String],
+    ) -> impl Future<Output = Result<Vec<Option<BookEntry>>, Self::Error>> + Send;
+
+    /// The keys after `after`, at most `limit`, in the order of the book.
+    ///
+    /// # Errors
+    /// What the book reports.
+    fn page(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<BookEntry>, Self::Error>> + Send;
+}
+
+/// What is matched, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InboxMatch {
+    /// The destinations that this receiver serves; empty: all.
+    pub destinations: BTreeSet<String>,
+    /// Commands that ended before this are not looked for there: the receiver may have forgotten
+    /// them. Default: all are.
+    pub since: Option<Micros>,
+    /// How many rows are read at once. Default 1,000; 0 counts as 1.
+    pub page: usize,
+    /// How many violations are kept in full; all are counted. Default 1,000.
+    pub keep: usize,
+}
+
+impl Default for InboxMatch {
+    fn default() -> Self {
+        Self { destinations: BTreeSet::new(), since: None, page: PAGE, keep: KEEP }
+    }
+}
+
+impl InboxMatch {
+    /// Adds a destination that this receiver serves.
+    #[must_use]
+    pub fn destination(mut self, name: impl Into<String>) -> Self {
+        self.destinations.insert(name.into());
+        self
+    }
+
+    /// Looks only for commands that ended at `time` or after.
+    #[must_use]
+    pub const fn since(mut self, time: Micros) -> Self {
+        self.since = Some(time);
+        self
+    }
+
+    /// Sets how many rows are read at once.
+    #[must_use]
+    pub const fn page(mut self, page: usize) -> Self {
+        self.page = page;
+        self
+    }
+
+    fn concerns(&self, facts: &CommandFacts) -> bool {
+        let Some(row) = &facts.outbox else { return false };
+        self.destinations.is_empty() || self.destinations.contains(row.destination.as_str())
+    }
+}
+
+/// Why the books could not be matched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MatchError<E: std::error::Error + 'static> {
+    /// Our side.
+    #[error(transparent)]
+    Store(StoreError),
+    /// Their side.
+    #[error("the receiver's book cannot be read: {0}")]
+    Inbox(#[source] E),
+}
+
+/// Matches the store's commands with the receiver's book.
+///
+/// # Errors
+/// [`MatchError`] if one of the two cannot be read.
+pub async fn match_inbox<S: Store, B: InboxBook>(
+    store: &S,
+    theirs: &B,
+    options: InboxMatch,
+) -> Result<AuditReport, MatchError<B::Error>> {
+    let mut findings = Findings::new(options.keep);
+    ours_first(store, theirs, &options, &mut findings).await?;
+    theirs_first(store, theirs, &options, &mut findings).await?;
+    Ok(findings.into_report())
+}
+
+async fn ours_first<S: Store, B: InboxBook>(
+    store: &S,
+    theirs: &B,
+    options: &InboxMatch,
+    findings: &mut Findings,
+) -> Result<(), MatchError<B::Error>> {
+    let mut from = FactsFrom::default();
+    loop {
+        let facts = store.facts(from, options.page.max(1)).await.map_err(MatchError::Store)?;
+        let ended = |facts: &CommandFacts| {
+            let receipts = facts.receipts.iter().map(|entry| &entry.receipt);
+            let newest = receipts.max_by_key(|receipt| receipt.round)?;
+            let open = facts.delivery.is_some();
+            let forgotten = options.since.is_some_and(|since| newest.recorded_at < since);
+            let looked = !open && !forgotten && options.concerns(facts);
+            looked.then(|| (facts.id.clone(), newest.clone(), acted(facts)))
+        };
+        let ended: Vec<_> = facts.commands.iter().filter_map(ended).collect();
+        let keys: Vec<String> = ended.iter().map(|(id, ..)| id.clone()).collect();
+        let found = theirs.has(&keys).await.map_err(MatchError::Inbox)?;
+        findings.checked.commands += ended.len() as u64;
+        for ((id, newest, acted), entry) in ended.into_iter().zip(found) {
+            findings.add(compare(&id, &newest, acted, entry.as_ref()));
+        }
+        match facts.commands.last() {
+            Some(last) if !facts.last => from.after = last.n,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Whether any round of the command ended with an effect.
+fn acted(facts: &CommandFacts) -> bool {
+    facts.receipts.iter().any(|entry| is_effect(entry.receipt.outcome))
+}
+
+const fn is_effect(outcome: ReceiptOutcome) -> bool {
+    matches!(outcome, ReceiptOutcome::Completed | ReceiptOutcome::Accepted)
+}
+
+/// What a person found out is a person's word: the receiver may have acted without the key.
+fn by_receiver(receipt: &Receipt) -> bool {
+    !receipt.source.starts_with("operator")
+}
+
+fn compare(
+    id: &str,
+    newest: &Receipt,
+    acted: bool,
+    entry: Option<&BookEntry>,
+) -> Option<Violation> {
+    let refused = entry.map(|entry| entry.outcome == Some(ReceiptOutcome::Rejected));
+    let outcome = newest.outcome.name();
+    let (law, found): (&Law, _) = match (newest.outcome, refused) {
+        (ReceiptOutcome::Completed, None) if by_receiver(newest) => {
+            (&law::KEY_MISSING, "completed here, but its key is not in the receiver's book")
+        }
+        (ReceiptOutcome::Completed, Some(true)) if by_receiver(newest) => {
+            (&law::KEY_REFUSED, "completed here, but refused in the receiver's book")
+        }
+        (
+            ReceiptOutcome::Rejected | ReceiptOutcome::Cancelled | ReceiptOutcome::Expired,
+            Some(false),
+        ) if !acted => (&law::KEY_ACTED, "the receiver acted on its key"),
+        _ => return None,
+    };
+    let found = format!("command {id} ended {outcome}: {found}");
+    Some(Violation::of(law, vec![id.to_owned()], &found))
+}
+
+async fn theirs_first<S: Store, B: InboxBook>(
+    store: &S,
+    theirs: &B,
+    options: &InboxMatch,
+    findings: &mut Findings,
+) -> Result<(), MatchError<B::Error>> {
+    let mut after: Option<String> = None;
+    loop {
+        let limit = options.page.max(1);
+        let entries = theirs.page(after.as_deref(), limit).await.map_err(MatchError::Inbox)?;
+        let keys: Vec<String> = entries.into_iter().map(|entry| entry.key).collect();
+        let known = store.known(&keys).await.map_err(MatchError::Store)?;
+        findings.checked.keys += keys.len() as u64;
+        for (key, _) in keys.iter().zip(known).filter(|(_, known)| !known) {
+            let found = format!("key {key} in the receiver's book is no command of this store");
+            findings.add([Violation::of(&law::KEY_UNKNOWN, vec![key.clone()], &found)]);
+        }
+        let Some(last) = keys.into_iter().next_back() else { return Ok(()) };
+        after = Some(last);
+    }
+}

@@ -1,0 +1,126 @@
+//! The book of laws: each with its code, what it says, and what to do when it is broken.
+//!
+//! Guarantees: a code names one law for ever. Does not: check; see `of_command` and its like.
+
+/// One law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    /// Its code, for ever.
+    pub code: &'static str,
+    /// What it says.
+    pub says: &'static str,
+    /// What to do when it is broken.
+    pub remedy: &'static str,
+}
+
+macro_rules! laws {
+    ($($name:ident $code:literal $says:literal $remedy:literal)*) => {
+        /// The laws by name.
+        pub mod law {
+            use super::Law;
+            $(
+                #[doc = $says]
+                pub const $name: Law = Law { code: $code, says: $says, remedy: $remedy };
+            )*
+        }
+
+        /// All laws, by code.
+        pub const LAWS: &[Law] = &[$(law::$name),*];
+    };
+}
+
+laws! {
+    ORPHAN_DELIVERY "CF0801"
+        "Every delivery has its command."
+        "a row was removed behind Counterfoil's back: stop the relays and look for it in a backup"
+    ORPHAN_RECEIPT "CF0802"
+        "Every receipt has its command, in the outbox or archived."
+        "a row was removed behind Counterfoil's back: look for it in a backup"
+    ORPHAN_ATTEMPT "CF0803"
+        "Every attempt has its command."
+        "a row was removed behind Counterfoil's back: look for it in a backup"
+    LOST "CF0804"
+        "Every command in the outbox is open or has ended."
+        "it will not be delivered: ask its receiver what became of it before anything is sent again"
+    OPEN_AND_ENDED "CF0805"
+        "An open delivery is of a newer round than any receipt."
+        "it could be sent again after its end: pause the destination and ask its receiver"
+    ROUNDS "CF0806"
+        "Each round follows a receipt or a person's act, and has one receipt at most."
+        "a round began by itself or a receipt was removed: compare with a backup"
+    ARCHIVED_AND_HERE "CF0807"
+        "An archived command is not in the outbox, and has no delivery."
+        "an archive run was cut short or a backup was mixed in: keep both, compare their digests"
+    BODY_CHANGED "CF0808"
+        "A body never changes after its first attempt."
+        "what was sent is not what stands: compare with a backup and with the receiver"
+    ROW_CHANGED "CF0809"
+        "No immutable column of a command changes after its first attempt."
+        "the row is not the one that was sent: compare with a backup"
+    DESTINATION_DIFFERS "CF0810"
+        "Delivery and receipts name the destination of their command."
+        "a row was changed by hand: the outbox row is what was meant"
+    UNCERTAIN_WITHOUT_DOUBT "CF0811"
+        "What is uncertain is in doubt."
+        "a row was changed by hand: treat it as in doubt and ask the receiver"
+    DEAD_IN_DOUBT "CF0812"
+        "What is dead is not in doubt."
+        "an attempt may have acted: ask the receiver before it is called failed"
+    DOUBT_FORGOTTEN "CF0813"
+        "A doubt goes only by evidence that is newer than the attempt."
+        "an attempt may have acted and the row does not say so: ask the receiver"
+    NOBODYS_TURN "CF0814"
+        "What a machine owns has a time at which it is looked at next."
+        "no relay will ever look at it: ask the receiver, and report this as a bug"
+    PARKED_BUT_DUE "CF0815"
+        "What is parked waits for a person only."
+        "a row was changed by hand: end it with a person's verb"
+    STRANGE_STATE "CF0816"
+        "A state is one of the seven."
+        "a newer version or a hand wrote it: use that version, or restore the row"
+    UNREADABLE "CF0817"
+        "A row that cannot be read is never under way."
+        "it could be read when it was claimed: the row was changed, compare with a backup"
+    EVENT_GAP "CF0818"
+        "The events of a stream are numbered without a gap."
+        "an event was removed behind Counterfoil's back: look for it in a backup"
+    EVENT_COMMANDS "CF0819"
+        "An event has as many commands as it issued."
+        "a command of this decision was removed or added: look for it in a backup"
+    TOTALS "CF0820"
+        "Open and ended commands together are those in the outbox and in the archive."
+        "find the command by the other violations; without one, the tally was changed by hand"
+    TALLY "CF0821"
+        "The tally counts newest receipts."
+        "a receipt or a count was changed by hand: the receipts are the evidence"
+    EXPECTED_MISSING "CF0831"
+        "Each id that the user's own query expects is a command."
+        "the command was never written beside its row: write it now, under this id"
+    EXPECTED_EXTRA "CF0832"
+        "Each command of a kind is expected by the user's own query."
+        "its row was never written or is gone: find out which, before its effect spreads"
+    KEY_MISSING "CF0841"
+        "What the receiver completed has its key in the receiver's book."
+        "the receiver forgot the key or never acted: ask it, and keep keys longer than retries last"
+    KEY_UNKNOWN "CF0842"
+        "Each key in the receiver's book is a command of this store."
+        "the receiver acted on what nobody asked for: another store, a lost row, or a forged call"
+    KEY_REFUSED "CF0843"
+        "What has completed was not refused in the receiver's book."
+        "the two sides disagree: look at the evidence of the receipt"
+    KEY_ACTED "CF0844"
+        "What ended without its effect has no effect in the receiver's book."
+        "the receiver acted although the command ended otherwise: undo it there, or resolve it here"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_rise_and_name_one_law_each() {
+        assert!(LAWS.windows(2).all(|pair| pair[0].code < pair[1].code));
+        assert!(LAWS.iter().all(|law| law.code.len() == 6 && law.code.starts_with("CF08")));
+        assert!(LAWS.iter().all(|law| law.says.ends_with('.') && !law.remedy.ends_with('.')));
+    }
+}

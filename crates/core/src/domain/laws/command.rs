@@ -1,0 +1,157 @@
+//! What must hold for one command.
+//!
+//! Guarantees: total over whatever stands, orphans and unreadable rows included. Does not: look at
+//! a clock; a command that is overdue is late, not lost.
+
+use super::book::law;
+use super::doubt::forgotten;
+use super::{CommandFacts, DeliveryFacts, Law, Violation};
+use crate::domain::{Delivery, Digest, State};
+
+/// What is wrong with one command; nothing, if all laws hold.
+#[must_use]
+pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
+    let mut broken = Broken { facts, violations: Vec::new() };
+    if facts.has_outbox {
+        broken.existence();
+        broken.rounds();
+        broken.destinations();
+        broken.digests();
+    } else {
+        broken.orphans();
+    }
+    if let Some(open) = &facts.delivery {
+        broken.delivery(open);
+    }
+    broken.violations
+}
+
+struct Broken<'a> {
+    facts: &'a CommandFacts,
+    violations: Vec<Violation>,
+}
+
+impl Broken<'_> {
+    fn breaks(&mut self, law: &Law, found: &str) {
+        let id = &self.facts.id;
+        let found = format!("command {id}: {found}");
+        self.violations.push(Violation::of(law, vec![id.clone()], &found));
+    }
+
+    fn orphans(&mut self) {
+        let facts = self.facts;
+        if facts.delivery.is_some() {
+            self.breaks(&law::ORPHAN_DELIVERY, "a delivery without its outbox row");
+        }
+        if !facts.receipts.is_empty() && !facts.archived {
+            self.breaks(&law::ORPHAN_RECEIPT, "a receipt without its outbox row");
+        }
+        if !facts.attempts.is_empty() && !facts.archived {
+            self.breaks(&law::ORPHAN_ATTEMPT, "an attempt without its outbox row");
+        }
+    }
+
+    fn existence(&mut self) {
+        let facts = self.facts;
+        if facts.archived {
+            self.breaks(&law::ARCHIVED_AND_HERE, "it is archived and in the outbox, too");
+        }
+        let newest = facts.receipts.iter().map(|entry| entry.receipt.round).max();
+        match (&facts.delivery, newest) {
+            (None, None) => self.breaks(&law::LOST, "neither a delivery nor a receipt"),
+            (Some(open), Some(newest)) if open.delivery.round <= newest => {
+                let round = open.delivery.round;
+                let found = format!("open in round {round}, with a receipt of round {newest}");
+                self.breaks(&law::OPEN_AND_ENDED, &found);
+            }
+            _ => {}
+        }
+    }
+
+    fn rounds(&mut self) {
+        let facts = self.facts;
+        let receipts = || facts.receipts.iter().map(|entry| entry.receipt.round);
+        let open = facts.delivery.as_ref().map(|open| open.delivery.round);
+        let mut sorted: Vec<u32> = receipts().collect();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            self.breaks(&law::ROUNDS, "two receipts of one round");
+        }
+        let newest = receipts().chain(open).max().unwrap_or(1);
+        let first = receipts().chain(open).min().unwrap_or(1);
+        // Each later round was begun by a person, or follows a receipt.
+        let begun = receipts().filter(|round| *round < newest).count() + facts.cleared_at.len();
+        if first == 0 || newest as usize > begun + 1 {
+            let found = format!("it is in round {newest}, but only {begun} acts began one");
+            self.breaks(&law::ROUNDS, &found);
+        }
+    }
+
+    fn destinations(&mut self) {
+        let Some(row) = &self.facts.outbox else { return };
+        let meant = row.destination.as_str();
+        let delivery = self.facts.delivery.iter().map(|open| &open.destination);
+        let receipts = self.facts.receipts.iter().map(|entry| &entry.destination);
+        let other = delivery.chain(receipts).find(|name| name.as_str() != meant).cloned();
+        if let Some(other) = other {
+            let found = format!("meant for {meant}, but a row beside it says {other}");
+            self.breaks(&law::DESTINATION_DIFFERS, &found);
+        }
+    }
+
+    fn digests(&mut self) {
+        let facts = self.facts;
+        let Some(row) = facts.outbox.as_ref().filter(|_| !facts.erased) else { return };
+        let delivery = facts.delivery.iter().map(|open| (open.digest, open.row_digest));
+        let receipts = facts.receipts.iter().map(|entry| (entry.digest, entry.row_digest));
+        let kept: Vec<_> = delivery.chain(receipts).collect();
+        let body = Digest::of(&row.body);
+        let whole = row.row_digest(body);
+        if kept.iter().any(|(digest, _)| digest.is_some_and(|kept| kept != body)) {
+            self.breaks(&law::BODY_CHANGED, "its body is not the one that was sent");
+        } else if kept.iter().any(|(_, digest)| digest.is_some_and(|kept| kept != whole)) {
+            // Another body changes this digest, too; it is told once.
+            self.breaks(&law::ROW_CHANGED, "its row is not the one that was sent");
+        }
+    }
+
+    fn delivery(&mut self, open: &DeliveryFacts) {
+        let Some(state) = State::from_name(&open.state_name) else {
+            let found = format!("its state is {:?}", open.state_name);
+            return self.breaks(&law::STRANGE_STATE, &found);
+        };
+        let delivery = &open.delivery;
+        if state == State::Uncertain && !delivery.in_doubt {
+            self.breaks(&law::UNCERTAIN_WITHOUT_DOUBT, "uncertain, but not in doubt");
+        }
+        if state == State::Dead && delivery.in_doubt {
+            self.breaks(&law::DEAD_IN_DOUBT, "dead, but in doubt");
+        }
+        if let Some(found) = forgotten(self.facts, delivery) {
+            self.breaks(&law::DOUBT_FORGOTTEN, &found);
+        }
+        self.turn(state, delivery);
+        let under_way = matches!(state, State::Sending | State::Asking | State::Published);
+        if under_way && self.facts.has_outbox && self.facts.outbox.is_none() {
+            let found = format!("{}, but its row cannot be read", state.name());
+            self.breaks(&law::UNREADABLE, &found);
+        }
+    }
+
+    fn turn(&mut self, state: State, delivery: &Delivery) {
+        if state.is_parked() && delivery.available_at.is_some() {
+            let found = format!("{}, but due", state.name());
+            self.breaks(&law::PARKED_BUT_DUE, &found);
+        }
+        // A command behind another in its lane is not due until it is promoted.
+        let in_lane = self.facts.outbox.as_ref().is_some_and(|row| row.ordering_key.is_some());
+        let blocked = state == State::Pending && in_lane;
+        if !state.is_parked() && delivery.available_at.is_none() && !blocked {
+            let found = format!("{}, but never looked at again", state.name());
+            self.breaks(&law::NOBODYS_TURN, &found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

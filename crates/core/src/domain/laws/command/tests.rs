@@ -1,0 +1,262 @@
+//! Each law of a command: a sound sample is silent, a spoiled one says exactly its code.
+//!
+//! Guarantees: every law of `of_command` has its sample. Does not: read a store.
+
+use super::*;
+use crate::domain::laws::{AttemptFacts, ReceiptFacts};
+use crate::domain::{
+    Command, CommandId, Destination, Kind, Micros, OutboxRow, Receipt, ReceiptOutcome, Token,
+};
+
+const T: Micros = Micros::new(1_767_225_600_000_000);
+
+fn row() -> OutboxRow {
+    let command = Command::bytes("a", "shop", "order.paid", "body").unwrap();
+    OutboxRow {
+        n: 7,
+        command_id: CommandId::new("a").unwrap(),
+        stream: None,
+        seq: None,
+        idx: None,
+        destination: Destination::new("shop").unwrap(),
+        kind: Kind::new("order.paid").unwrap(),
+        ordering_key: None,
+        body: command.body,
+        content_type: command.content_type,
+        headers: None,
+        core_digest: None,
+        not_before: None,
+        expires_at: None,
+        recorded_at: T,
+    }
+}
+
+fn digests() -> (Option<Digest>, Option<Digest>) {
+    let body = Digest::of(b"body");
+    (Some(body), Some(row().row_digest(body)))
+}
+
+/// An open command whose attempt ended unknown.
+fn open() -> CommandFacts {
+    let (digest, row_digest) = digests();
+    let delivery = Delivery { in_doubt: true, attempts: 1, ..Delivery::new(7, T) };
+    CommandFacts {
+        n: 7,
+        id: "a".into(),
+        outbox: Some(row()),
+        has_outbox: true,
+        delivery: Some(DeliveryFacts {
+            delivery,
+            state_name: "pending".into(),
+            destination: "shop".into(),
+            digest,
+            row_digest,
+        }),
+        attempts: vec![attempt("send", "unknown")],
+        ..CommandFacts::default()
+    }
+}
+
+fn attempt(purpose: &str, outcome: &str) -> AttemptFacts {
+    AttemptFacts { round: 1, purpose: purpose.into(), outcome: outcome.into(), ended_at: T }
+}
+
+fn receipt(round: u32) -> ReceiptFacts {
+    let (digest, row_digest) = digests();
+    let receipt = Receipt {
+        n: 7,
+        round,
+        outcome: ReceiptOutcome::Completed,
+        result: None,
+        evidence: None,
+        source: "relay".into(),
+        attempts: 1,
+        token: Token::new(1),
+        first_sent_at: Some(T),
+        recorded_at: T,
+    };
+    ReceiptFacts { receipt, destination: "shop".into(), digest, row_digest }
+}
+
+fn ended() -> CommandFacts {
+    CommandFacts { delivery: None, receipts: vec![receipt(1)], ..open() }
+}
+
+fn in_state(state: State) -> CommandFacts {
+    spoiled(open(), |facts| {
+        let open = facts.delivery.as_mut().unwrap();
+        open.state_name = state.name().into();
+        open.delivery.state = state;
+        if state.is_parked() {
+            open.delivery.available_at = None;
+        }
+        if state == State::Dead {
+            open.delivery.in_doubt = false;
+            facts.attempts.clear();
+        }
+    })
+}
+
+fn spoiled(mut facts: CommandFacts, spoil: impl Fn(&mut CommandFacts)) -> CommandFacts {
+    spoil(&mut facts);
+    facts
+}
+
+fn spoiled_delivery(spoil: impl Fn(&mut DeliveryFacts)) -> CommandFacts {
+    spoiled(open(), |facts| spoil(facts.delivery.as_mut().unwrap()))
+}
+
+fn says(facts: &CommandFacts, law: &Law) {
+    let violations = of_command(facts);
+    let codes: Vec<_> = violations.iter().map(|violation| violation.code).collect();
+    assert_eq!(codes, [law.code], "{violations:#?}");
+    assert_eq!(violations[0].ids, [facts.id.as_str()]);
+    assert!(violations[0].text.contains(law.remedy), "{}", violations[0].text);
+}
+
+#[test]
+fn what_is_sound_is_silent() {
+    let fresh = spoiled(open(), |facts| {
+        let open = facts.delivery.as_mut().unwrap();
+        *open = DeliveryFacts {
+            delivery: Delivery::new(7, T),
+            digest: None,
+            row_digest: None,
+            ..open.clone()
+        };
+        facts.attempts.clear();
+    });
+    let redelivered = spoiled(open(), |facts| {
+        facts.receipts = vec![receipt(1)];
+        facts.delivery.as_mut().unwrap().delivery.round = 2;
+        facts.delivery.as_mut().unwrap().delivery.in_doubt = false;
+    });
+    let retried = spoiled(ended(), |facts| {
+        facts.receipts = vec![receipt(2)];
+        facts.cleared_at = vec![T];
+    });
+    let unread = spoiled(fresh.clone(), |facts| facts.outbox = None);
+    let archived = CommandFacts { id: "a".into(), archived: true, ..CommandFacts::default() };
+    for facts in [fresh, open(), ended(), redelivered, retried, unread, archived] {
+        assert_eq!(of_command(&facts), [], "{facts:#?}");
+    }
+    for state in State::ALL {
+        assert_eq!(of_command(&in_state(state)), [], "{state:?}");
+    }
+}
+
+#[test]
+fn orphans_are_told() {
+    let orphan = |facts: CommandFacts| CommandFacts {
+        outbox: None,
+        has_outbox: false,
+        attempts: Vec::new(),
+        id: "n=7".into(),
+        ..facts
+    };
+    says(&orphan(open()), &law::ORPHAN_DELIVERY);
+    says(&orphan(ended()), &law::ORPHAN_RECEIPT);
+    let attempts = vec![attempt("send", "not_sent")];
+    let alone = CommandFacts { attempts, ..CommandFacts::default() };
+    says(&orphan(alone.clone()).with_attempts(alone.attempts), &law::ORPHAN_ATTEMPT);
+}
+
+impl CommandFacts {
+    fn with_attempts(self, attempts: Vec<AttemptFacts>) -> Self {
+        Self { attempts, ..self }
+    }
+}
+
+#[test]
+fn each_command_stands_in_one_place() {
+    says(&spoiled(open(), |facts| facts.delivery = None), &law::LOST);
+    says(&spoiled(open(), |facts| facts.receipts = vec![receipt(1)]), &law::OPEN_AND_ENDED);
+    says(&spoiled(ended(), |facts| facts.archived = true), &law::ARCHIVED_AND_HERE);
+}
+
+#[test]
+fn rounds_begin_by_a_receipt_or_a_person() {
+    says(&spoiled(ended(), |facts| facts.receipts.push(receipt(1))), &law::ROUNDS);
+    says(&spoiled(ended(), |facts| facts.receipts = vec![receipt(2)]), &law::ROUNDS);
+    says(&spoiled_delivery(|open| open.delivery.round = 2), &law::ROUNDS);
+    says(&spoiled_delivery(|open| open.delivery.round = 0), &law::ROUNDS);
+}
+
+#[test]
+fn what_was_sent_is_what_stands() {
+    let body = |facts: &mut CommandFacts| facts.outbox.as_mut().unwrap().body = b"other".to_vec();
+    let kind = |facts: &mut CommandFacts| {
+        facts.outbox.as_mut().unwrap().kind = Kind::new("order.lost").unwrap();
+    };
+    for sample in [open(), ended()] {
+        says(&spoiled(sample.clone(), body), &law::BODY_CHANGED);
+        says(&spoiled(sample.clone(), kind), &law::ROW_CHANGED);
+        let erased = spoiled(spoiled(sample, body), |facts| facts.erased = true);
+        assert_eq!(of_command(&erased), []);
+    }
+}
+
+#[test]
+fn destinations_agree() {
+    says(&spoiled_delivery(|open| open.destination = "bank".into()), &law::DESTINATION_DIFFERS);
+    let receipt = |facts: &mut CommandFacts| facts.receipts[0].destination = "bank".into();
+    says(&spoiled(ended(), receipt), &law::DESTINATION_DIFFERS);
+}
+
+#[test]
+fn doubt_stands_where_it_must() {
+    let uncertain = spoiled(in_state(State::Uncertain), |facts| {
+        facts.delivery.as_mut().unwrap().delivery.in_doubt = false;
+        facts.attempts.clear();
+    });
+    says(&uncertain, &law::UNCERTAIN_WITHOUT_DOUBT);
+    let dead = spoiled(in_state(State::Dead), |facts| {
+        facts.delivery.as_mut().unwrap().delivery.in_doubt = true;
+    });
+    says(&dead, &law::DEAD_IN_DOUBT);
+}
+
+#[test]
+fn a_doubt_is_forgotten_only_by_evidence() {
+    let forgot = |attempts: Vec<AttemptFacts>| {
+        let facts = spoiled_delivery(|open| open.delivery.in_doubt = false);
+        facts.with_attempts(attempts)
+    };
+    for doubt in
+        [attempt("send", "unknown"), attempt("send", "expired"), attempt("receipt", "unknown")]
+    {
+        says(&forgot(vec![doubt.clone()]), &law::DOUBT_FORGOTTEN);
+        let answered = forgot(vec![doubt.clone(), attempt("ask", "not_there")]);
+        assert_eq!(of_command(&answered), []);
+        says(&forgot(vec![attempt("ask", "not_there"), doubt.clone()]), &law::DOUBT_FORGOTTEN);
+        let by_hand = spoiled(forgot(vec![doubt]), |facts| facts.cleared_at = vec![T]);
+        assert_eq!(of_command(&by_hand), []);
+    }
+    let harmless = [("send", "not_sent"), ("late", "unknown"), ("ask", "expired")];
+    let harmless = harmless.map(|(purpose, outcome)| attempt(purpose, outcome));
+    assert_eq!(of_command(&forgot(harmless.to_vec())), []);
+}
+
+#[test]
+fn it_is_always_somebodys_turn() {
+    for state in [State::Pending, State::Sending, State::Asking, State::Published] {
+        let stuck = spoiled(in_state(state), |facts| {
+            facts.delivery.as_mut().unwrap().delivery.available_at = None;
+        });
+        says(&stuck, &law::NOBODYS_TURN);
+    }
+    for state in [State::Dead, State::Uncertain, State::Conflict] {
+        let due = spoiled(in_state(state), |facts| {
+            facts.delivery.as_mut().unwrap().delivery.available_at = Some(T);
+        });
+        says(&due, &law::PARKED_BUT_DUE);
+    }
+}
+
+#[test]
+fn states_are_known_and_what_is_under_way_can_be_read() {
+    says(&spoiled_delivery(|open| open.state_name = "lost".into()), &law::STRANGE_STATE);
+    for state in [State::Sending, State::Asking, State::Published] {
+        says(&spoiled(in_state(state), |facts| facts.outbox = None), &law::UNREADABLE);
+    }
+}

@@ -1,0 +1,213 @@
+//! The laws of conservation, as functions over rows.
+//!
+//! Guarantees: each law is local to one command, event, stream or destination, so it can be
+//! checked range by range. Does not: read a store; the rows come in as values.
+
+mod book;
+mod command;
+mod doubt;
+
+pub use book::{LAWS, Law, law};
+pub use command::of_command;
+
+use super::command::OutboxRow;
+use super::delivery::Delivery;
+use super::digest::Digest;
+use super::receipt::Receipt;
+use super::time::Micros;
+
+/// A law that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// A stable code, `CF08xx`; see `docs/laws.md`.
+    pub code: &'static str,
+    /// The commands, events or streams concerned.
+    pub ids: Vec<String>,
+    /// What is wrong and what to do, for people.
+    pub text: String,
+}
+
+impl Violation {
+    /// `law` is broken by `ids`; `found` says how.
+    #[must_use]
+    pub fn of(law: &Law, ids: Vec<String>, found: &str) -> Self {
+        Self { code: law.code, ids, text: format!("{found}; {}", law.remedy) }
+    }
+}
+
+/// What stands about one command, as read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandFacts {
+    /// The internal key.
+    pub n: i64,
+    /// The command's id for people; lossy where it is no UTF-8, `n=…` where the outbox row lacks.
+    pub id: String,
+    /// The outbox row; `None` if it is missing or cannot be decoded.
+    pub outbox: Option<OutboxRow>,
+    /// The outbox row stands, decodable or not.
+    pub has_outbox: bool,
+    /// Its body was erased on request.
+    pub erased: bool,
+    /// The open delivery.
+    pub delivery: Option<DeliveryFacts>,
+    /// Receipts, oldest round first.
+    pub receipts: Vec<ReceiptFacts>,
+    /// Attempts that did not go plainly well, oldest first.
+    pub attempts: Vec<AttemptFacts>,
+    /// When a person said "not done", or a restore, retry or redelivery began a round: each clears
+    /// or moves what the attempts before it say.
+    pub cleared_at: Vec<Micros>,
+    /// A tombstone of the same id stands.
+    pub archived: bool,
+}
+
+/// An open delivery and its digests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryFacts {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// The stored name of its state, should it be none that is known.
+    pub state_name: String,
+    /// Its destination column.
+    pub destination: String,
+    /// The body's digest, once an attempt ended.
+    pub digest: Option<Digest>,
+    /// The row's digest, once an attempt ended.
+    pub row_digest: Option<Digest>,
+}
+
+/// A receipt and its digests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceiptFacts {
+    /// The receipt.
+    pub receipt: Receipt,
+    /// Its destination column.
+    pub destination: String,
+    /// The body's digest, where an attempt preceded it.
+    pub digest: Option<Digest>,
+    /// The row's digest, where an attempt preceded it.
+    pub row_digest: Option<Digest>,
+}
+
+/// An attempt row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptFacts {
+    /// The round.
+    pub round: u32,
+    /// What it was about.
+    pub purpose: String,
+    /// The outcome's name.
+    pub outcome: String,
+    /// When it ended.
+    pub ended_at: Micros,
+}
+
+/// What stands about one event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventFacts {
+    /// The stream.
+    pub stream: String,
+    /// The seq.
+    pub seq: i64,
+    /// The seq before it in its stream, 0 for the first.
+    pub seq_before: i64,
+    /// How many commands it says it issued.
+    pub commands: i64,
+    /// How many outbox and archived rows carry its stream and seq.
+    pub found: i64,
+}
+
+/// The totals of one destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// The destination.
+    pub destination: String,
+    /// Rows of the outbox.
+    pub outbox: i64,
+    /// Tombstones.
+    pub archived: i64,
+    /// Open deliveries.
+    pub open: i64,
+    /// By outcome: what `tally` says, and the commands whose newest receipt says so.
+    pub tally: Vec<(String, i64, i64)>,
+}
+
+/// What is wrong with one event: a gap before it, or commands that are not there.
+#[must_use]
+pub fn of_event(event: &EventFacts) -> Vec<Violation> {
+    let EventFacts { stream, seq, seq_before, commands, found } = event;
+    let mut violations = Vec::new();
+    if *seq != seq_before + 1 {
+        let found = format!("event {seq} of stream {stream} follows event {seq_before}");
+        violations.push(Violation::of(&law::EVENT_GAP, vec![stream.clone()], &found));
+    }
+    if commands != found {
+        let ids = vec![format!("{stream}:{seq}")];
+        let said = format!("event {seq} of stream {stream} issued {commands} commands");
+        let found = format!("{said}, but {found} stand");
+        violations.push(Violation::of(&law::EVENT_COMMANDS, ids, &found));
+    }
+    violations
+}
+
+/// What is wrong with the totals of one destination.
+#[must_use]
+pub fn of_totals(totals: &Totals) -> Vec<Violation> {
+    let Totals { destination, outbox, archived, open, tally } = totals;
+    let mut violations = Vec::new();
+    let ids = || vec![destination.clone()];
+    let ended: i64 = tally.iter().map(|(_, count, _)| count).sum();
+    if open + ended != outbox + archived {
+        let found = format!(
+            "destination {destination} has {open} open and {ended} ended commands by its tally, \
+             but {outbox} in the outbox and {archived} archived"
+        );
+        violations.push(Violation::of(&law::TOTALS, ids(), &found));
+    }
+    for (outcome, count, receipts) in tally.iter().filter(|(_, count, found)| count != found) {
+        let found = format!(
+            "destination {destination} counts {count} as {outcome}, but {receipts} newest receipts \
+             say so"
+        );
+        violations.push(Violation::of(&law::TALLY, ids(), &found));
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(violations: Vec<Violation>) -> Vec<&'static str> {
+        violations.into_iter().map(|violation| violation.code).collect()
+    }
+
+    #[test]
+    fn an_event_follows_the_one_before_and_has_its_commands() {
+        let sound =
+            EventFacts { stream: "o-1".into(), seq: 3, seq_before: 2, commands: 2, found: 2 };
+        assert_eq!(of_event(&sound), []);
+        let gap = EventFacts { seq_before: 1, ..sound.clone() };
+        assert_eq!(codes(of_event(&gap)), [law::EVENT_GAP.code]);
+        let lost = EventFacts { found: 1, ..sound };
+        assert_eq!(codes(of_event(&lost)), [law::EVENT_COMMANDS.code]);
+        assert!(of_event(&lost)[0].text.contains("issued 2 commands, but 1 stand"));
+    }
+
+    #[test]
+    fn totals_add_up() {
+        let tally = |one, other| vec![("completed".to_owned(), one, other)];
+        let sound = Totals {
+            destination: "shop".into(),
+            outbox: 4,
+            archived: 1,
+            open: 2,
+            tally: tally(3, 3),
+        };
+        assert_eq!(of_totals(&sound), []);
+        let lost = Totals { open: 1, ..sound.clone() };
+        assert_eq!(codes(of_totals(&lost)), [law::TOTALS.code]);
+        let miscounted = Totals { tally: tally(3, 2), ..sound };
+        assert_eq!(codes(of_totals(&miscounted)), [law::TALLY.code]);
+    }
+}
