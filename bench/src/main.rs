@@ -1,4 +1,4 @@
-//! The benchmark: each figure of Counterfoil beside the raw limit that was measured in the same run.
+//! The benchmark: each figure beside the raw limit that was measured in the same run.
 //!
 //! Guarantees: default settings, full durability, real files; rounds of ours and of the limit are
 //! interleaved, so that a drifting machine hits both. Does not: assert anything; ratios are for
