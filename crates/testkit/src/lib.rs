@@ -5,12 +5,14 @@
 //! it tests the same decisions as production. Does not: keep anything over the process's end.
 
 pub mod exercise_store;
+pub mod exercise_transport;
 pub mod manual_clock;
 pub mod memory_store;
 pub mod receiver;
 pub mod scripted_transport;
 
 pub use exercise_store::exercise_store;
+pub use exercise_transport::exercise_transport;
 pub use manual_clock::ManualClock;
 pub use memory_store::{Fault, MemoryStore};
 pub use receiver::Receiver;

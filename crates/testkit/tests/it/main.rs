@@ -5,3 +5,4 @@
 
 mod audit;
 mod memory_store;
+mod scripted_transport;
