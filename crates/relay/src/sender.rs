@@ -27,6 +27,10 @@ const SLOW: Duration = Duration::from_micros(200);
 /// After so long the rest of a batch is shared with other threads.
 const SHARED_AFTER: Duration = Duration::from_micros(100);
 
+/// A process that was frozen past the timeout wakes to its timer first, though the answer may have
+/// come in time. So long a transport may still tell it; the margin of the lease bears it.
+const LAST_LOOK: Duration = Duration::from_millis(100);
+
 /// An attempt to run.
 pub(crate) struct Job {
     /// Its place among the attempts.
@@ -167,9 +171,13 @@ async fn end(job: Job) -> Ended {
 
 async fn send(job: &Job) -> Ended {
     let gate = &job.attempt.gate;
-    let sending = job.transport.send(&job.attempt);
+    let mut sending = job.transport.send(&job.attempt);
     let Some(limit) = job.timeout else { return back_or(job, sending.await) };
-    match tokio::time::timeout(limit, sending).await {
+    let in_time = match tokio::time::timeout(limit, &mut sending).await {
+        Ok(outcome) => Ok(outcome),
+        Err(_) => tokio::time::timeout(LAST_LOOK, sending).await,
+    };
+    match in_time {
         Ok(outcome) => back_or(job, outcome),
         Err(_) if gate.is_withdrawn() => Ended::HandedBack,
         Err(_) if gate.withdraw() => {

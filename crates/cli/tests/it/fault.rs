@@ -124,27 +124,53 @@ fn a_receiver_that_dies_after_its_commit_does_not_do_it_again() {
 }
 
 /// One relay is frozen beyond its lease, another takes over, the first wakes: its settle changes
-/// nothing.
+/// nothing, whether the answer reached it in time or not.
 #[test]
 fn a_relay_that_wakes_after_its_lease_changes_nothing() {
+    for hold in ["500ms", "1h"] {
+        let desk = Desk::new();
+        let (receiver, port) = desk.receiver(&["--hold-after-commit", "1", "--hold-for", hold]);
+        desk.configure(port, "{ key_ttl = \"24h\" }", "");
+        desk.enqueue("a");
+        let mut frozen = desk.start(&["relay"]);
+        receiver.hear("held a");
+        frozen.signal("STOP");
+        desk.run(&["relay", "--until-idle"]).is_done();
+        let before = desk.show("a");
+        assert_eq!(before["state"], "completed");
+        assert_eq!(before["attempts"], 2);
+        frozen.signal("CONT");
+        frozen.signal("TERM");
+        assert_eq!(frozen.end(), Some(0));
+        let after = desk.show("a");
+        assert_eq!(after["receipts"], before["receipts"]);
+        assert_eq!(after["state"], "completed");
+        assert_eq!(jobs(&desk), 1);
+        assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_contradiction"), 0);
+        let late = "SELECT count(*) FROM counterfoil_attempt WHERE purpose = 'late'";
+        assert_eq!(desk.orders(late), 1, "it is recorded all the same");
+    }
+}
+
+/// The same where the receiver knows no keys: the command is uncertain by then, and what the
+/// first relay heard is the receiver's own word, which ends it.
+#[test]
+fn a_late_completed_ends_a_command_that_is_uncertain() {
     let desk = Desk::new();
     let (receiver, port) = desk.receiver(&["--hold-after-commit", "1", "--hold-for", "500ms"]);
-    desk.configure(port, "{ key_ttl = \"24h\" }", "");
+    desk.configure(port, "false", "");
     desk.enqueue("a");
     let frozen = desk.start(&["relay"]);
     receiver.hear("held a");
     frozen.signal("STOP");
-    desk.run(&["relay", "--until-idle"]).is_done();
-    let before = desk.show("a");
-    assert_eq!(before["state"], "completed");
-    assert_eq!(before["attempts"], 2);
+    let said = desk.run(&["relay", "--until-idle"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(desk.show("a")["state"], "uncertain");
     frozen.signal("CONT");
-    frozen.hear("settled after its lease had gone to another");
-    let after = desk.show("a");
-    assert_eq!(after["receipts"], before["receipts"]);
-    assert_eq!(after["state"], "completed");
-    assert_eq!(jobs(&desk), 1);
-    assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_contradiction"), 0);
+    wait_until("its answer counts", || desk.show("a")["state"] == "completed");
+    let shown = desk.show("a");
+    assert_eq!(shown["receipt"]["source"], "late attempt", "{shown}");
+    assert_eq!((jobs(&desk), calls(&desk)), (1, 1));
 }
 
 #[test]

@@ -24,7 +24,9 @@ mod retry_after;
 mod signature;
 mod url;
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use counterfoil_core::domain::{Completion, OutboxRow, Outcome, Span};
@@ -32,13 +34,17 @@ use counterfoil_core::port::{Attempt, BoxFuture, Transport};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, Uri};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use self::connection::{Connection, Connector, Given, Sent};
 use self::headers::Headers;
 pub use self::options::{HttpOptions, HttpRefused, RESULT_BYTES_LIMIT, RESULT_BYTES_MAX};
 use self::pool::Pool;
 use self::url::Url;
+
+/// A process that was frozen past the deadline wakes to its timer first, though the answer may have
+/// come in time and lie in the socket. So long it may still be taken.
+const LAST_LOOK: Duration = Duration::from_millis(20);
 
 /// Sends commands to one destination over HTTP/1.1.
 pub struct HttpTransport {
@@ -144,8 +150,12 @@ impl HttpTransport {
     }
 
     async fn give(&self, connection: &mut Connection, request: Sent, deadline: Instant) -> Given {
-        timeout_at(deadline, connection.give(request))
-            .await
+        let mut giving = pin!(connection.give(request));
+        let in_time = match timeout_at(deadline, &mut giving).await {
+            Ok(given) => Ok(given),
+            Err(_) => timeout(LAST_LOOK, giving).await,
+        };
+        in_time
             .unwrap_or_else(|_| Given::Broken(format!("no answer within {}", self.shown_timeout())))
     }
 
@@ -158,7 +168,8 @@ impl HttpTransport {
     ) -> Outcome {
         let (head, incoming) = response.into_parts();
         let wanted = answer::wanted(head.status, &head.headers, self.result_bytes_max);
-        let body = body::read(incoming, wanted, deadline).await;
+        let last_look = deadline.max(Instant::now() + LAST_LOOK);
+        let body = body::read(incoming, wanted, last_look).await;
         if body.end == body::End::Whole && !head.status.is_informational() {
             self.pool.give_back(connection, pool::idle_for(head.version, &head.headers));
         }
