@@ -118,3 +118,32 @@ fn values_are_checked_by_every_verb() {
         }
     }
 }
+
+#[test]
+fn times_results_and_updates_are_held_to_the_same_bounds() {
+    let fixture = Fixture::with_states();
+    fixture.ok(&format!("INSERT INTO counterfoil_inbox{KEY} ('s', 'k', 'd', 1764421200000000)"));
+    let insert = |column: &str, value: &str| {
+        format!(
+            "INSERT INTO counterfoil_inbox(source, key, digest, outcome, {column}) \
+             VALUES ('s', 'new', 'd', 'rejected', {value})"
+        )
+    };
+    let update = |set: &str| format!("UPDATE counterfoil_inbox SET {set} WHERE key = 'k'");
+    for time in ["0", "999999999999999", "10000000000000000", "1764421200000000000"] {
+        fixture.refused(&insert("received_at", time), "CF0404");
+        fixture.refused(&insert("expires_at", time), "CF0404");
+        fixture.refused(&update(&format!("expires_at = {time}")), "CF0404");
+    }
+    fixture.refused(&insert("received_at", "NULL"), "CF0404");
+    for result in ["1", "1.5", "zeroblob(16777217)"] {
+        fixture.refused(&insert("result", result), "CF0403");
+        let set = format!("outcome = 'completed', result = {result}");
+        fixture.refused(&update(&set), "CF0403");
+    }
+    for set in ["result = 'r'", "outcome = 'accepted'", "outcome = ''"] {
+        fixture.refused(&update(set), "CF0403");
+    }
+    fixture.ok(&insert("result", "zeroblob(16777216)"));
+    fixture.ok(&update("outcome = 'rejected', result = zeroblob(16777216)"));
+}

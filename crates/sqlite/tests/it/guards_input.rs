@@ -34,6 +34,8 @@ fn the_same_id_twice_is_the_same_input_also_after_it_was_decided() {
             fixture.refused(&input(verb, other), "CF0304");
         }
     }
+    // Another id of a stream that has decided something is new.
+    assert_eq!(fixture.ok(&input("INSERT INTO", "'s', 'start-2', 'start', 'trip', 'b'")), 1);
     let again = input("INSERT INTO", "'s', 'approve-1', 'signal', 'approve', 'z'");
     fixture.refused(&format!("{again} ON CONFLICT DO NOTHING"), "CF0304");
     fixture.refused(&format!("{again} ON CONFLICT DO UPDATE SET body = excluded.body"), "CF0304");
