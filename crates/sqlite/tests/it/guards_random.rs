@@ -47,6 +47,23 @@ fn sensible() -> impl Strategy<Value = String> {
     )
 }
 
+/// Rows of our own, whole and plausible: what a stranger would forge on purpose.
+fn forged() -> impl Strategy<Value = String> {
+    let verb = proptest::sample::select(VERBS.to_vec());
+    (verb, 1..14_i64, 1..4_i64, 0..3_u8).prop_map(|(verb, n, round, what)| match what {
+        0 => format!(
+            "{verb} counterfoil_receipt(n, round, outcome, evidence, source, destination, \
+             attempts, token, recorded_at) \
+             VALUES ({n}, {round}, 'completed', 'e', 'report', 'd', 1, 9{n}, 1764421200000000)"
+        ),
+        1 => format!(
+            "{verb} counterfoil_delivery(n, destination, state, round, available_at) \
+             VALUES ({n}, 'd', 'pending', {round}, 1764421200000000)"
+        ),
+        _ => format!("DELETE FROM counterfoil_delivery WHERE n = {n}"),
+    })
+}
+
 /// Any verb against any table with any values.
 fn wild() -> impl Strategy<Value = String> {
     let verb = proptest::sample::select(VERBS.to_vec());
@@ -137,6 +154,7 @@ proptest! {
             prop_oneof![
                 3 => sensible(),
                 4 => wild(),
+                2 => forged(),
                 1 => proptest::sample::select(RELAY.to_vec()).prop_map(|sql| format!("own:{sql}")),
             ],
             1..30,
