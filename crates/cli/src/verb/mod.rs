@@ -3,7 +3,7 @@
 //! Guarantees: configuration is read before a store is opened, and a store before anything is
 //! sent. Does not: decide anything about a command; that is the domain's.
 
-//mod audit;
+mod audit;
 mod drill;
 mod enqueue;
 mod init;
@@ -39,7 +39,7 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::Status(args) => status::run(&shared, &args),
         Verb::List(args) => list::run(&shared, args),
         Verb::Show(args) => show::run(&shared, &args),
-        Verb::Audit(_) => Err(Failure::not_yet("audit")),
+        Verb::Audit(args) => audit::run(&shared, &args),
         Verb::Drill(args) => drill::run(&shared, &args),
     }
 }

@@ -16,6 +16,9 @@ mod site;
 
 use std::io::Write;
 
+use counterfoil_sqlite::Options;
+
+use super::{audit, block_on, open};
 use crate::args::{Drill, Part, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
@@ -23,7 +26,7 @@ use crate::output;
 use book::Books;
 use moment::Moment;
 use run::Run;
-use site::Site;
+use site::{EXPECT, Site};
 
 /// Does `drill`.
 ///
@@ -45,6 +48,9 @@ pub(crate) fn run(shared: &Shared, args: &Drill) -> Ended {
     output::line(&books.table(played.kills))?;
     let mut differences = played.broken;
     differences.extend(books.differences(args.orders));
+    let checked = audited(&site)?;
+    output::line(&audit::tell(&checked))?;
+    differences.extend(checked.report.violations.into_iter().map(|found| found.text));
     if site.stays {
         say(&format!("the files of the drill stay in {}", site.folder().display()));
     }
@@ -56,6 +62,13 @@ pub(crate) fn run(shared: &Shared, args: &Drill) -> Ended {
         output::line(&format!("differs: {line}"))?;
     }
     Ok(Exit::Refused)
+}
+
+/// The audit of the shop's store: its laws, its orders, and the receiver's book.
+fn audited(site: &Site) -> Result<audit::Checked, Failure> {
+    let store = open(&site.store, Options::default())?;
+    let expect = vec![(EXPECT.to_owned(), Some(order::KIND.to_owned()))];
+    block_on(audit::check(&store, expect, Some(&site.shipping)))
 }
 
 fn check_contract(contract: &str) -> Result<(), Failure> {

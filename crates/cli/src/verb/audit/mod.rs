@@ -1,0 +1,114 @@
+//! `audit`: proves from the tables that nothing was lost, invented or done twice.
+//!
+//! Guarantees: exit 0 only if every law holds, every expected command stands, and the receiver's
+//! book agrees where it is given. Does not: write; this form always checks everything.
+
+mod inbox_file;
+
+use std::path::Path;
+
+use counterfoil_core::audit::{AuditOptions, AuditReport, Expect, InboxMatch, audit, match_inbox};
+use counterfoil_core::port::Store;
+use counterfoil_sqlite::SqliteStore;
+use serde_json::json;
+
+use super::{Found, block_on};
+use crate::args::{Audit, Shared};
+use crate::config::{Config, store_url};
+use crate::exit::{Ended, Exit, Failure};
+use crate::output;
+use crate::output::table::cell;
+use inbox_file::InboxFile;
+
+/// How many violations are shown to people.
+const SHOWN: usize = 50;
+
+/// What was checked, and what was found.
+pub(super) struct Checked {
+    /// The laws of the store and the expected commands, and the match with the receiver's book.
+    pub(super) report: AuditReport,
+    /// Commands of the store whose laws were checked.
+    commands: u64,
+}
+
+/// Does `audit`.
+///
+/// # Errors
+/// A flag is not yet known, or a store cannot be read.
+pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
+    if args.mend {
+        return Err(Failure::not_yet("`--mend` (parks what has lost its delivery)"));
+    }
+    if args.inbox_query.is_some() {
+        return Err(Failure::not_yet("`--inbox-query` (a receiver whose own table is the inbox)"));
+    }
+    let inbox = args.inbox.as_deref().map(store_url::parse).transpose()?;
+    let found = Found::new(shared)?;
+    let expect = found.config.as_ref().map_or_else(|| Ok(Vec::new()), Config::expect)?;
+    let store = found.open()?;
+    let checked = block_on(check(&store, expect, inbox.as_deref()))?;
+    if args.json {
+        output::line(&json(&checked).to_string())?;
+    } else {
+        output::line(&tell(&checked))?;
+    }
+    Ok(if checked.report.holds { Exit::Done } else { Exit::Refused })
+}
+
+/// Checks the laws of a store, what `expect` expects, and the receiver's book.
+///
+/// # Errors
+/// One of the two cannot be read, or a query of `expect` fails.
+pub(super) async fn check(
+    store: &SqliteStore,
+    expect: Vec<(String, Option<String>)>,
+    inbox: Option<&Path>,
+) -> Result<Checked, Failure> {
+    let queries = expect.into_iter().map(|(sql, kind)| match kind {
+        Some(kind) => Expect::new(sql).kind(kind),
+        None => Expect::new(sql),
+    });
+    let options = queries.fold(AuditOptions::default(), AuditOptions::expect);
+    let mut report = audit(store, options).await?;
+    let commands = report.checked.commands;
+    if let Some(path) = inbox {
+        let book = InboxFile::open(path, &store.source())?;
+        let mut matched = InboxMatch::default();
+        matched.since = book.remembers_since(store.now()?)?;
+        let matched = match_inbox(store, &book, matched).await;
+        report = report.and(matched.map_err(Failure::could_not_run)?);
+    }
+    Ok(Checked { report, commands })
+}
+
+/// For people.
+pub(super) fn tell(checked: &Checked) -> String {
+    let (report, counts) = (&checked.report, &checked.report.checked);
+    let mut lines = vec![format!(
+        "the audit {}: {} commands, {} events, {} expected ids and {} keys of the receiver checked",
+        if report.holds { "holds" } else { "does not hold" },
+        checked.commands,
+        counts.events,
+        counts.expected,
+        counts.keys,
+    )];
+    for violation in report.violations.iter().take(SHOWN) {
+        lines.push(format!("{}  {}", violation.code, cell(&violation.text)));
+    }
+    let shown = report.violations.len().min(SHOWN) as u64;
+    if report.found > shown {
+        lines.push(format!("and {} more", report.found - shown));
+    }
+    lines.join("\n")
+}
+
+fn json(checked: &Checked) -> serde_json::Value {
+    let violations = checked.report.violations.iter().map(
+        |violation| json!({ "code": violation.code, "ids": violation.ids, "text": violation.text }),
+    );
+    json!({
+        "holds": checked.report.holds,
+        "checked": checked.commands,
+        "violations": violations.collect::<Vec<_>>(),
+    })
+}
