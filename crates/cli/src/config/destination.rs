@@ -8,6 +8,7 @@ use counterfoil_core::domain::{
 };
 use toml::Spanned;
 
+use super::credential::is_credential;
 use super::file::{DestinationTable, Value};
 use super::idempotent::{MEANINGS, Repeats};
 use super::place::Page;
@@ -20,10 +21,6 @@ const LEASE_BEYOND_REQUEST: Span = Span::from_secs(2);
 const REQUEST_TIMEOUT: Span = Span::from_secs(10);
 /// Default of `result_bytes_max`: 64 KiB.
 const RESULT_BYTES_MAX: usize = 65_536;
-/// Header names whose values are credentials, in lower case; and endings of such names.
-const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
-const CREDENTIAL_ENDINGS: [&str; 5] = ["-key", "-token", "-secret", "-password", "-auth"];
-
 /// A destination, ready to be served.
 #[derive(Clone, Debug)]
 pub(crate) struct DestinationSettings {
@@ -300,10 +297,4 @@ impl Reading<'_> {
         Failure::could_not_run(format!("{at}: `{key}`: a secret stands in plain text"))
             .help("write { env = \"NAME\" } or { file = \"PATH\" } instead")
     }
-}
-
-fn is_credential(header: &str) -> bool {
-    let name = header.to_ascii_lowercase();
-    CREDENTIALS.contains(&name.as_str())
-        || CREDENTIAL_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }

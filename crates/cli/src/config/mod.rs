@@ -4,6 +4,7 @@
 //! refused before anything is sent, with the line and the way out. Does not: read the variables
 //! and files of secrets for verbs that do not need them.
 
+mod credential;
 pub(crate) mod destination;
 pub(crate) mod duration;
 mod expect;

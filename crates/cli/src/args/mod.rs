@@ -3,9 +3,13 @@
 //! Guarantees: help, errors and parsing come from this one place. Does not: mean anything yet;
 //! each verb gives its flags their meaning.
 
+mod drill;
+
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+
+pub(crate) use drill::{Drill, Hold, Part};
 
 /// Counterfoil: a transactional outbox with leased delivery, receipts and an audit.
 #[derive(Clone, Debug, Parser)]
@@ -211,7 +215,8 @@ pub(crate) struct List {
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     /// At most so many commands
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: u32,
     /// Those recorded after this command
     #[arg(long, value_name = "ID")]
@@ -250,51 +255,6 @@ pub(crate) struct Audit {
     /// Not yet
     #[arg(long, hide = true)]
     pub(crate) inbox_query: Option<String>,
-}
-
-/// `drill`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Drill {
-    /// How many orders to pay
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) orders: u32,
-    /// How many relay processes deliver
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
-    pub(crate) relays: u32,
-    /// What is killed when comes from this number
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// What the receiver guarantees: idempotent. askable and none are not yet there
-    #[arg(long, value_name = "CONTRACT", default_value = "idempotent")]
-    pub(crate) contract: String,
-    /// Keep the files of the run and say where they are. Default: removed, unless --store is given
-    #[arg(long)]
-    pub(crate) keep: bool,
-    /// Inside a drill: the process that pays orders and may be killed doing so
-    #[arg(long, hide = true, value_name = "PART")]
-    pub(crate) part: Option<Part>,
-    /// Inside a drill: the first order to pay
-    #[arg(long, hide = true, value_name = "N", default_value_t = 1)]
-    pub(crate) first: u32,
-    /// Inside a drill: stop and wait to be killed at the last order
-    #[arg(long, hide = true, value_name = "WHERE")]
-    pub(crate) hold: Option<Hold>,
-}
-
-/// A part of a drill that runs as a process of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
-    /// Pays orders.
-    Pay,
-}
-
-/// Where a paying process stops and waits for its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Hold {
-    /// After the order and its command are written, before COMMIT.
-    BeforeCommit,
-    /// Right after COMMIT.
-    AfterCommit,
 }
 
 #[cfg(test)]
