@@ -196,9 +196,7 @@ pub fn init(path: &Path, source: Option<&str>) -> Result<(Connection, Schema), O
 /// # Errors
 /// [`OpenError`]: no such file, no database, no schema of this version, not writable, not durable.
 pub fn open_own(path: &Path) -> Result<(Connection, Schema), OpenError> {
-    must_exist(path)?;
-    let connection = open(path, OpenFlags::empty())?;
-    let schema = read_schema(&connection).map_err(|refusal| OpenError::of_schema(path, refusal))?;
+    let (connection, schema) = open_existing(path)?;
     make_durable(&connection, path)?;
     Ok((connection, schema))
 }
@@ -208,11 +206,10 @@ pub fn open_own(path: &Path) -> Result<(Connection, Schema), OpenError> {
 /// # Errors
 /// [`OpenError`]: no such file, no database, no schema of this version.
 pub fn open_reader(path: &Path) -> Result<(Connection, Schema), OpenError> {
-    must_exist(path)?;
-    let connection = open(path, OpenFlags::empty())?;
-    let schema = read_schema(&connection).map_err(|refusal| OpenError::of_schema(path, refusal))?;
-    let only = connection.pragma_update(None, "query_only", true);
-    only.map_err(|source| OpenError::of_sqlite(path, source))?;
+    let (connection, schema) = open_existing(path)?;
+    connection
+        .pragma_update(None, "query_only", true)
+        .map_err(|source| OpenError::of_sqlite(path, source))?;
     Ok((connection, schema))
 }
 
@@ -226,6 +223,15 @@ pub fn check_library(version: i32) -> Result<(), OpenError> {
     }
     let found = format!("{}.{}.{}", version / 1_000_000, version / 1000 % 1000, version % 1000);
     Err(OpenError::LibraryTooOld { found })
+}
+
+fn open_existing(path: &Path) -> Result<(Connection, Schema), OpenError> {
+    must_exist(path)?;
+    let connection = open(path, OpenFlags::empty())?;
+    match read_schema(&connection) {
+        Ok(schema) => Ok((connection, schema)),
+        Err(refusal) => Err(OpenError::of_schema(path, refusal)),
+    }
 }
 
 fn must_exist(path: &Path) -> Result<(), OpenError> {
