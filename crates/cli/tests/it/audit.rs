@@ -53,7 +53,7 @@ fn what_was_delivered_holds_on_both_sides() {
     let report = audit(&desk).json();
     assert_eq!(report, json!({ "holds": true, "checked": 3, "violations": [] }));
     let told = desk.run(&["audit", "--inbox", "sqlite:shipping.db", "--full"]);
-    let all = "the audit holds: 3 commands, 0 events, 3 expected ids and 3 keys of the receiver";
+    let all = "the audit holds: 3 commands, 0 events, 3 expected ids, 3 keys of the receiver";
     assert!(told.is_done().out.contains(all), "{told:?}");
 }
 

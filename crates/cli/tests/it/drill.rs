@@ -14,7 +14,7 @@ fn a_small_drill_ends_0_and_prints_moments_books_and_audit() {
         "orders paid",
         "effects (jobs)",
         "killed with SIGKILL",
-        "the audit holds: 40 commands, 0 events, 40 expected ids and 40 keys",
+        "the audit holds: 40 commands, 0 events, 40 expected ids, 40 keys",
         "every order has exactly one effect",
     ];
     for word in words {

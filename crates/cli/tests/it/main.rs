@@ -12,6 +12,7 @@
 
 mod audit;
 mod configuration;
+mod disk;
 mod drill;
 mod enqueue;
 mod fault;

@@ -135,3 +135,59 @@ fn it_ends_with_its_standard_input_when_told_so() {
     relay.hear("standard input ended");
     assert_eq!(relay.end(), Some(0));
 }
+
+#[test]
+fn bodies_with_nul_and_without_utf_8_arrive_byte_for_byte() {
+    let desk = Desk::new();
+    let (_receiver, port) = desk.receiver(&[]);
+    desk.configure(port, "\"forever\"", "");
+    let all: Vec<u8> = (0..=255).chain([0, 0xff, 0xc3]).collect();
+    for (id, body) in [("all", &all[..]), ("empty", b""), ("text", "两件\n".as_bytes())] {
+        let args = ["enqueue", id, "-", "--to", "shipping", "--kind", "k"];
+        desk.run_with(&args, body).is_done();
+        desk.run(&["relay", "--until-idle"]).is_done();
+        let hex: String = body.iter().map(|byte| format!("{byte:02X}")).collect();
+        let same = format!("SELECT hex(body) = '{hex}' FROM jobs WHERE key = '{id}'");
+        assert_eq!(desk.shipping(&same), 1, "{id}");
+    }
+}
+
+#[test]
+fn an_id_that_is_no_utf_8_parks_itself_alone() {
+    let desk = Desk::new();
+    let (_receiver, port) = desk.receiver(&[]);
+    desk.configure(port, "\"forever\"", "");
+    let insert = "INSERT INTO counterfoil_outbox(command_id, destination, kind, body)
+                  VALUES (CAST(x'61FF' AS TEXT), 'shipping', 'k', '{}')";
+    let orders = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
+    orders.execute_batch(insert).unwrap();
+    ["b", "c"].iter().for_each(|id| desk.enqueue(id));
+    let said = desk.run(&["relay", "--until-idle"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(desk.shipping("SELECT count(*) FROM jobs"), 2);
+    let listed = desk.run(&["list", "--json", "--state", "parked"]);
+    let lines: Vec<_> = listed.is_done().out.lines().collect();
+    assert_eq!(lines.len(), 1, "{listed:?}");
+    let object: serde_json::Value = serde_json::from_str(lines[0]).unwrap();
+    assert_eq!(object["state"], "dead");
+    assert_eq!(object["command_id"], "a\u{fffd}");
+    assert_eq!(object["receipts"], serde_json::json!([]));
+}
+
+#[test]
+fn with_completion_receipt_a_report_completes_and_published_does_not_hold_the_relay() {
+    let desk = Desk::new();
+    let port = answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    desk.configure(port, "\"forever\"", "completion = \"receipt\"");
+    desk.enqueue("a");
+    desk.run(&["relay", "--until-idle"]).is_done();
+    assert_eq!(desk.show("a")["state"], "published");
+    let report = "INSERT INTO counterfoil_report(command_id, outcome, result, evidence)
+                  VALUES ('a', 'completed', '{\"job\":7}', 'the worker says so')";
+    let orders = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
+    orders.execute_batch(report).unwrap();
+    let shown = desk.show("a");
+    assert_eq!(shown["state"], "completed");
+    assert_eq!(shown["receipt"]["evidence"], "the worker says so");
+    assert_eq!(shown["receipt"]["source"], "report");
+}

@@ -29,6 +29,10 @@ pub(super) struct Checked {
     pub(super) report: AuditReport,
     /// Commands of the store whose laws were checked.
     commands: u64,
+    /// Whether queries of the user's own were given.
+    expects: bool,
+    /// Whether a receiver's book was given.
+    inbox: bool,
 }
 
 /// Does `audit`.
@@ -64,6 +68,7 @@ pub(super) async fn check(
     expect: Vec<(String, Option<String>)>,
     inbox: Option<&Path>,
 ) -> Result<Checked, Failure> {
+    let expects = !expect.is_empty();
     let queries = expect.into_iter().map(|(sql, kind)| match kind {
         Some(kind) => Expect::new(sql).kind(kind),
         None => Expect::new(sql),
@@ -78,20 +83,21 @@ pub(super) async fn check(
         let matched = match_inbox(store, &book, matched).await;
         report = report.and(matched.map_err(Failure::could_not_run)?);
     }
-    Ok(Checked { report, commands })
+    Ok(Checked { report, commands, expects, inbox: inbox.is_some() })
 }
 
 /// For people.
 pub(super) fn tell(checked: &Checked) -> String {
     let (report, counts) = (&checked.report, &checked.report.checked);
-    let mut lines = vec![format!(
-        "the audit {}: {} commands, {} events, {} expected ids and {} keys of the receiver checked",
-        if report.holds { "holds" } else { "does not hold" },
-        checked.commands,
-        counts.events,
-        counts.expected,
-        counts.keys,
-    )];
+    let mut what = format!("{} commands, {} events", checked.commands, counts.events);
+    if checked.expects {
+        what.push_str(&format!(", {} expected ids", counts.expected));
+    }
+    if checked.inbox {
+        what.push_str(&format!(", {} keys of the receiver", counts.keys));
+    }
+    let verdict = if report.holds { "holds" } else { "does not hold" };
+    let mut lines = vec![format!("the audit {verdict}: {what} checked")];
     for violation in report.violations.iter().take(SHOWN) {
         lines.push(format!("{}  {}", violation.code, cell(&violation.text)));
     }
