@@ -5,7 +5,9 @@
 //! kept at all. Does not: limit how many are in use; the relay's `workers` do.
 //!
 //! What it costs: a lock around a short list, twice an attempt, and a task for each connection.
-//! What it saves: a round trip (three with TLS) an attempt.
+//! What it saves: a round trip (three with TLS) an attempt. Measured over loopback, an exchange
+//! takes 19 to 21 µs of CPU, the receiver's part included, with all headers of the contract;
+//! hyper-util's own client with a single header takes 17 to 19.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -131,7 +133,28 @@ pub(super) fn idle_for(version: hyper::Version, headers: &HeaderMap) -> Duration
 
 #[cfg(test)]
 mod tests {
+    use counterfoil_core::domain::Span;
+
+    use super::super::url::Url;
     use super::*;
+
+    #[tokio::test]
+    async fn what_was_idle_for_too_long_is_not_taken() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let url = Url::new(&url).unwrap();
+        let pool = Pool::new(Connector::new(&url, Span::from_secs(5)).unwrap(), 8);
+        let accepted = |wait| timeout(Duration::from_millis(wait), listener.accept());
+        let connection = pool.take().await.unwrap();
+        let _first = accepted(5_000).await.unwrap().unwrap();
+        pool.give_back(connection, Duration::from_secs(4));
+        let connection = pool.take().await.unwrap();
+        assert!(accepted(50).await.is_err(), "the idle one is used");
+        pool.give_back(connection, Duration::from_millis(10));
+        sleep(Duration::from_millis(20)).await;
+        let _connection = pool.take().await.unwrap();
+        assert!(accepted(5_000).await.is_ok(), "a new one is opened");
+    }
 
     #[test]
     fn an_answer_says_how_long_its_connection_stays() {

@@ -9,7 +9,7 @@ use counterfoil_core::port::Transport as _;
 use counterfoil_relay::transport::http::HttpTransport;
 use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::receiver::{Receiver, answer, attempt_at, row, send};
 
@@ -156,18 +156,42 @@ async fn what_follows_an_answer_is_not_the_next_answer() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_before_the_receiver_does() {
-    let receiver = Receiver::start(|mut peer| async move {
-        peer.request().await;
-        peer.write(answer("200 OK", "Keep-Alive: timeout=2\r\n", "")).await;
-        let rest = peer.stream.read_u8().await;
-        assert!(rest.is_err(), "closed, with nothing sent after the answer");
+    let (closed, mut closes) = tokio::sync::mpsc::unbounded_channel();
+    let receiver = Receiver::start(move |mut peer| {
+        let closed = closed.clone();
+        async move {
+            peer.request().await;
+            peer.write(answer("200 OK", "Keep-Alive: timeout=2\r\n", "")).await;
+            closed.send(peer.stream.read_u8().await.is_err()).unwrap();
+        }
     })
     .await;
     let transport = receiver.transport();
     assert_eq!(send(&transport, "a").await.name(), "completed");
-    sleep(Duration::from_millis(1_300)).await;
+    let closed = timeout(Duration::from_secs(10), closes.recv()).await;
+    assert_eq!(closed, Ok(Some(true)), "nothing was sent after the answer");
     assert_eq!(send(&transport, "b").await.name(), "completed");
     assert_eq!(receiver.connections(), 2);
+}
+
+#[tokio::test]
+async fn what_timed_out_is_not_written_any_further() {
+    let (read, mut reads) = tokio::sync::mpsc::unbounded_channel();
+    let receiver = Receiver::start(move |mut peer| {
+        let read = read.clone();
+        async move {
+            sleep(Duration::from_millis(600)).await;
+            let mut bytes = Vec::new();
+            drop(peer.stream.read_to_end(&mut bytes).await);
+            read.send(bytes.len()).unwrap();
+        }
+    })
+    .await;
+    let body = vec![b'x'; 16 << 20];
+    let outcome = receiver.transport_within(300).send(&attempt_at(row("a", body))).await;
+    assert_eq!(outcome.name(), "unknown", "{outcome:?}");
+    let read = timeout(Duration::from_secs(10), reads.recv()).await.unwrap().unwrap();
+    assert!(read < 16 << 20, "{read} bytes came: the whole request");
 }
 
 /// An answer may come before the request is read; what is left of it must not hold up the next.

@@ -8,5 +8,6 @@ mod connection;
 mod receiver;
 mod request;
 mod send;
+mod suite;
 mod tls;
 mod warning;

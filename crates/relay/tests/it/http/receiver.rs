@@ -119,6 +119,11 @@ impl Receiver {
         self.seen.requests.lock().unwrap().clone()
     }
 
+    /// Takes no more connections; those that are open go on.
+    pub(crate) fn close(&self) {
+        self.accepting.abort();
+    }
+
     pub(crate) fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
@@ -239,4 +244,18 @@ pub(crate) fn attempt(id: &str) -> Attempt {
 /// Sends a small command once.
 pub(crate) async fn send(transport: &HttpTransport, id: &str) -> Outcome {
     transport.send(&attempt(id)).await
+}
+
+/// A header value without its percent-encoding.
+pub(crate) fn percent_decoded(value: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        let hex = |byte: u8| char::from(byte).to_digit(16).unwrap() as u8;
+        bytes.push(match byte {
+            b'%' => hex(rest.next().unwrap()) << 4 | hex(rest.next().unwrap()),
+            plain => plain,
+        });
+    }
+    String::from_utf8(bytes).unwrap()
 }

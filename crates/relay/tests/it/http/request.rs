@@ -3,7 +3,7 @@
 use counterfoil_core::port::Transport as _;
 use counterfoil_relay::transport::http::{HttpOptions, HttpRefused, HttpTransport};
 
-use super::receiver::{Receiver, Request, answer, attempt_at, row, send};
+use super::receiver::{Receiver, Request, answer, attempt_at, percent_decoded, row, send};
 use super::warning::warnings_of;
 
 async fn sent(change: impl FnOnce(&mut HttpOptions)) -> Request {
@@ -75,19 +75,6 @@ async fn bodies_arrive_byte_for_byte_with_their_length() {
         assert!(!request.has("transfer-encoding"));
     }
     assert_eq!(receiver.connections(), 1);
-}
-
-fn percent_decoded(value: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = value.bytes();
-    while let Some(byte) = rest.next() {
-        let hex = |byte: u8| char::from(byte).to_digit(16).unwrap() as u8;
-        bytes.push(match byte {
-            b'%' => hex(rest.next().unwrap()) << 4 | hex(rest.next().unwrap()),
-            plain => plain,
-        });
-    }
-    String::from_utf8(bytes).unwrap()
 }
 
 #[tokio::test]

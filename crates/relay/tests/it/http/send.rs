@@ -125,7 +125,7 @@ where
 {
     let receiver = Receiver::start(script).await;
     let attempt = attempt("a");
-    let outcome = receiver.transport_within(400).send(&attempt).await;
+    let outcome = receiver.transport_within(800).send(&attempt).await;
     assert_eq!(outcome.name(), "unknown", "{outcome:?}");
     assert!(attempt.gate.has_begun());
     sleep(Duration::from_millis(100)).await;
@@ -188,14 +188,14 @@ async fn a_late_answer_is_not_taken_for_the_next_commands() {
         let mut first = true;
         while let Some(request) = peer.request().await {
             if peer.number == 1 && first {
-                sleep(Duration::from_millis(500)).await;
+                sleep(Duration::from_millis(1_500)).await;
                 first = false;
             }
             peer.write(answer("200 OK", "", &request.header("ce-id"))).await;
         }
     })
     .await;
-    let transport = receiver.transport_within(300);
+    let transport = receiver.transport_within(1_000);
     assert_eq!(send(&transport, "late").await.name(), "unknown");
     for id in ["b", "c"] {
         let Outcome::Completed { result, .. } = send(&transport, id).await else {
