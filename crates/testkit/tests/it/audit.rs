@@ -178,6 +178,15 @@ async fn the_users_rows_expect_their_commands() {
     assert!(matches!(failed, Err(StoreError::Broken(_))));
 }
 
+#[tokio::test]
+async fn a_long_answer_is_read_to_its_end() {
+    let store = MemoryStore::default();
+    store.expect("long", (0..2500).map(|at| format!("c-{at}")));
+    let asked = ["c-2400", "c-9999", "c-0", "c-2499"].map(String::from);
+    let found = store.expected_has("long", &asked).await.unwrap();
+    assert_eq!(found, [true, false, true, true]);
+}
+
 /// The receiver's book, as a list.
 struct Keys(Vec<BookEntry>);
 
