@@ -21,6 +21,9 @@ use crate::writer::Writer;
 /// About how many rows one transaction writes at most.
 const GROUP_SIZE_MAX: usize = 4096;
 
+/// The longest gap that a slow disk makes of the least one.
+const GAP_MAX: Duration = Duration::from_millis(20);
+
 /// The queue and its writer; ends with its last handle.
 pub(crate) struct CommitQueue {
     shared: Arc<Shared>,
@@ -184,8 +187,10 @@ impl Shared {
         }
         let with_relay = members.iter().any(|member| member.is_relay());
         let wakes = writer.commit(members);
-        if with_relay && writer.sees_foreign_writer() {
-            self.lock().relay_not_before = Some(Instant::now() + self.relay_gap);
+        let owed = writer.owes_foreign_writers().filter(|_| with_relay);
+        if let Some(owed) = owed {
+            let gap = owed.clamp(self.relay_gap, self.relay_gap.max(GAP_MAX));
+            self.lock().relay_not_before = Some(Instant::now() + gap);
         }
         if wakes {
             self.wake.commit();
@@ -193,5 +198,47 @@ impl Shared {
         for member in members.drain(..) {
             member.answer();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_core::domain::Micros;
+    use counterfoil_core::port::SystemClock;
+    use counterfoil_core::port::store::StoreError;
+
+    use super::*;
+    use crate::group::Group;
+
+    /// Writes nothing, and panics if it is told to.
+    struct Panics(bool);
+
+    impl Work for Panics {
+        type Answer = u32;
+
+        fn size(&self) -> usize {
+            1
+        }
+
+        fn run(&self, _: &mut Group<'_>) -> rusqlite::Result<u32> {
+            assert!(!self.0, "on purpose");
+            Ok(7)
+        }
+    }
+
+    #[test]
+    fn a_panic_answers_its_group_and_ends_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let (connection, _) = crate::connection::init(&path, None).unwrap();
+        let time = Arc::new(StoreTime::start(Arc::new(SystemClock), Micros::default()));
+        let (wake, gap) = (Arc::default(), Duration::ZERO);
+        let queue = CommitQueue::start(path, connection, time, wake, gap).unwrap();
+        assert_eq!(queue.commit_blocking(Panics(false)), Ok(7));
+        assert!(matches!(queue.commit_blocking(Panics(true)), Err(StoreError::Broken(_))));
+        let (member, slot) = Waiting::thread(Panics(true));
+        queue.shared.push(member);
+        assert!(matches!(slot.wait(), Err(StoreError::Broken(_))));
+        assert_eq!(queue.commit_blocking(Panics(false)), Ok(7));
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::store::StoreError;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::clock::StoreTime;
 use crate::connection::open_own;
@@ -33,14 +33,19 @@ pub(crate) struct Writer {
     time: Arc<StoreTime>,
     data_version: Option<i64>,
     foreign_until: Option<Instant>,
+    held_lock_for: Duration,
 }
 
 impl Writer {
     pub(crate) fn new(path: PathBuf, connection: Connection, time: Arc<StoreTime>) -> Self {
-        let mut writer =
-            Self { path, connection: None, time, data_version: None, foreign_until: None };
-        writer.connection = wait_politely(connection);
-        writer
+        Self {
+            path,
+            connection: wait_politely(connection),
+            time,
+            data_version: None,
+            foreign_until: None,
+            held_lock_for: Duration::ZERO,
+        }
     }
 
     /// Commits the members together and leaves each with its answer; whether any wakes a relay.
@@ -57,9 +62,11 @@ impl Writer {
         members.iter().any(|member| member.wakes())
     }
 
-    /// Whether another connection has written of late.
-    pub(crate) fn sees_foreign_writer(&self) -> bool {
-        self.foreign_until.is_some_and(|until| Instant::now() < until)
+    /// How long the last transaction took, if another connection has written of late: as long
+    /// the lock must be free, since a foreign writer only looks for it now and then.
+    pub(crate) fn owes_foreign_writers(&self) -> Option<Duration> {
+        let until = self.foreign_until?;
+        (Instant::now() < until).then_some(self.held_lock_for)
     }
 
     fn commit_all(&mut self, members: &mut [Box<dyn Member>]) {
@@ -81,7 +88,10 @@ impl Writer {
             self.connection = Some(connection);
             return;
         }
-        match transact(&connection, &self.time, &mut open) {
+        let begun = Instant::now();
+        let ended = transact(&connection, &self.time, &mut open);
+        self.held_lock_for = begun.elapsed();
+        match ended {
             Ended::Committed => self.connection = Some(connection),
             Ended::RolledBack(error) => {
                 fail_all(&mut open, &error);
@@ -166,15 +176,37 @@ fn transact(
     open: &mut Vec<&mut Box<dyn Member>>,
 ) -> Ended {
     match together(connection, time, open) {
+        // COMMIT itself said no, as for a deferred foreign key of the user's own.
+        Together::Ended(Ended::RolledBack(error)) if open.len() > 1 && is_constraint(&error) => {
+            apart(connection, time, open)
+        }
         Together::Ended(ended) => ended,
         Together::Failed => replay(connection, time, open),
     }
+}
+
+fn is_constraint(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }
 
 enum Together {
     Ended(Ended),
     /// One member failed, and the transaction was rolled back.
     Failed,
+}
+
+/// Each member in a transaction of its own: one whose COMMIT fails spoils no other.
+fn apart(connection: &Connection, time: &StoreTime, open: &mut Vec<&mut Box<dyn Member>>) -> Ended {
+    for member in open.iter_mut() {
+        match together(connection, time, std::slice::from_mut(member)) {
+            Together::Ended(Ended::Committed) => {}
+            Together::Ended(Ended::RolledBack(error)) => member.fail(store_error(&error)),
+            // The connection is no longer to be trusted: those after it were not tried.
+            Together::Ended(Ended::NotKnown(error)) => return Ended::NotKnown(error),
+            Together::Failed => {}
+        }
+    }
+    Ended::Committed
 }
 
 /// All members in one transaction, without savepoints.

@@ -7,6 +7,9 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod append;
+mod commit_queue;
+mod fault;
 mod guards;
 mod guards_inbox;
 mod guards_input;
