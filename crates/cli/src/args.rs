@@ -25,6 +25,7 @@ pub(crate) struct Typed {
 
 /// Flags of every verb.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of every verb")]
 pub(crate) struct Shared {
     /// The store, sqlite:PATH. Default: COUNTERFOIL_STORE, else [store] url of the configuration.
     /// A relative path is relative to the current directory
@@ -33,8 +34,8 @@ pub(crate) struct Shared {
     /// The configuration file, TOML. Default: ./counterfoil.toml if there is one
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Say more on stderr: once for each attempt, twice for everything. COUNTERFOIL_LOG
-    /// (error, warn, info, debug, trace) sets the level instead
+    /// Say more on stderr: -v is debug, -vv is trace. COUNTERFOIL_LOG (error, warn, info, debug,
+    /// trace) sets the level where -v is not given
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// The form of the talk on stderr

@@ -21,6 +21,10 @@ pub(crate) fn parse(url: &str) -> Result<PathBuf, Failure> {
             return Err(Failure::could_not_run(format!("{url:?} names no file"))
                 .help("write sqlite:PATH; relays and writers share the file"));
         }
+        if path.starts_with("//") && !path.starts_with("///") {
+            return Err(Failure::could_not_run(format!("{url:?} has a host, and SQLite has none"))
+                .help("write sqlite:PATH, such as sqlite:orders.db or sqlite:/srv/orders.db"));
+        }
         return Ok(PathBuf::from(path));
     }
     let scheme = url.split(':').next().unwrap_or_default();
@@ -34,17 +38,21 @@ pub(crate) fn parse(url: &str) -> Result<PathBuf, Failure> {
         .help("write, for instance, --store sqlite:orders.db"))
 }
 
-/// The store's file: `--store`, else `COUNTERFOIL_STORE`, else `[store] url`.
+/// The URL of `--store`, else of `COUNTERFOIL_STORE`.
+pub(crate) fn named(flag: Option<&str>) -> Option<String> {
+    let variable = || std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
+    flag.map(str::to_owned).or_else(variable)
+}
+
+/// The store's file: `named`, else `[store] url`.
 ///
 /// # Errors
 /// None is given, or the one given is no store URL.
-pub(crate) fn find(flag: Option<&str>, config: Option<&Config>) -> Result<PathBuf, Failure> {
-    let variable = std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
-    let url = match (flag, variable, config) {
-        (Some(url), _, _) => Some(url.to_owned()),
-        (None, Some(url), _) => Some(url),
-        (None, None, Some(config)) => config.store_url()?,
-        (None, None, None) => None,
+pub(crate) fn find(named: Option<String>, config: Option<&Config>) -> Result<PathBuf, Failure> {
+    let url = match (named, config) {
+        (Some(url), _) => Some(url),
+        (None, Some(config)) => config.store_url()?,
+        (None, None) => None,
     };
     let Some(url) = url else {
         return Err(Failure::could_not_run("no store is named").help(
@@ -70,7 +78,7 @@ mod tests {
         let refused = parse("postgres://me:hunter2@db/x").unwrap_err().whole();
         assert!(refused.contains("not yet: a postgres:// store"), "{refused}");
         assert!(!refused.contains("hunter2"), "{refused}");
-        for url in ["orders.db", "sqlite:", "sqlite::memory:", "mysql://x", ""] {
+        for url in ["orders.db", "sqlite:", "sqlite::memory:", "sqlite://a.db", "mysql://x", ""] {
             let refused = parse(url).unwrap_err().whole();
             assert!(refused.starts_with("[2]") && refused.contains("sqlite:PATH"), "{refused}");
         }

@@ -31,7 +31,7 @@ pub(crate) fn run(shared: &Shared, args: Init) -> Ended {
         output::line(sql.trim_end())?;
         return Ok(Exit::Done);
     }
-    let path = store_url::find(shared.store.as_deref(), config.as_ref())?;
+    let path = store_url::find(store_url::named(shared.store.as_deref()), config.as_ref())?;
     let store = SqliteStore::init(&path, source).map_err(Failure::could_not_run)?;
     let (path, source) = (path.display(), store.source());
     output::line(&format!("sqlite:{path} is ready; its source is {source}"))?;

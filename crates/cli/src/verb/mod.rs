@@ -48,13 +48,17 @@ pub(crate) fn run(typed: Typed) -> Ended {
 struct Found {
     config: Option<Config>,
     path: PathBuf,
+    /// By a flag or a variable, not by the configuration.
+    named_elsewhere: bool,
 }
 
 impl Found {
     fn new(shared: &Shared) -> Result<Self, Failure> {
         let config = Config::find(shared.config.as_deref())?;
-        let path = store_url::find(shared.store.as_deref(), config.as_ref())?;
-        Ok(Self { config, path })
+        let named = store_url::named(shared.store.as_deref());
+        let named_elsewhere = named.is_some();
+        let path = store_url::find(named, config.as_ref())?;
+        Ok(Self { config, path, named_elsewhere })
     }
 
     /// `[relay]`, or its defaults.
@@ -62,25 +66,37 @@ impl Found {
         self.config.as_ref().map_or_else(|| Ok(RelaySettings::default()), Config::relay)
     }
 
-    /// Opens the store, which must have the source that the configuration names.
+    /// Opens the store; where the configuration names it, it must have the configuration's source.
     fn open(&self) -> Result<SqliteStore, Failure> {
         let options = Options::default().body_bytes_max(self.relay()?.body_bytes_max);
         let store = open(&self.path, options)?;
-        if let Some(config) = &self.config
-            && let Some(source) = config.source()?
-            && *source != *store.source()
-        {
-            let (name, path) = (config.name(), self.path.display());
-            let text = format!(
-                "{name}: `store.source` is {source:?}, but the store {path} is {:?}",
-                store.source()
-            );
-            return Err(Failure::could_not_run(text).help(
-                "a store keeps its source for ever: write its own into the configuration, or \
-                 name the right store",
-            ));
+        if !self.named_elsewhere {
+            self.check_source(&store)?;
         }
         Ok(store)
+    }
+
+    /// Opens the store to send from it: however it is named, it must have the configuration's
+    /// source.
+    fn open_to_send(&self) -> Result<SqliteStore, Failure> {
+        let store = self.open()?;
+        self.check_source(&store)?;
+        Ok(store)
+    }
+
+    fn check_source(&self, store: &SqliteStore) -> Result<(), Failure> {
+        let Some(config) = &self.config else { return Ok(()) };
+        let (Some(source), stored) = (config.source()?, store.source()) else { return Ok(()) };
+        if *source == *stored {
+            return Ok(());
+        }
+        let (name, path) = (config.name(), self.path.display());
+        let text =
+            format!("{name}: `store.source` is {source:?}, but the store {path} is {stored:?}");
+        Err(Failure::could_not_run(text).help(
+            "a store keeps its source for ever: write its own into the configuration, or name \
+             the right store",
+        ))
     }
 }
 

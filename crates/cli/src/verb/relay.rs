@@ -32,7 +32,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
             .iter()
             .map(|destination| serve(config, &settings, destination))
             .collect::<Result<Vec<_>, _>>()?;
-        let store = found.open()?;
+        let store = found.open_to_send()?;
         let stop = stop::listen(args.end_with_stdin)?;
         let options = options(&settings, args);
         let relay = counterfoil_relay::Relay::new(store, served, options, TracingObserver);

@@ -20,6 +20,13 @@ fn the_source_of_the_configuration_is_taken_and_must_stay() {
     desk.write("counterfoil.toml", "[store]\nurl = \"sqlite:a.db\"\nsource = \"urn:b\"\n");
     let said = desk.run(&["status"]);
     said.refuses(2, &["`store.source` is \"urn:b\"", "\"urn:shop\"", "write its own"]);
+    // Who names a store may look at it, but not send from it by this configuration.
+    desk.run(&["status", "--store", "sqlite:a.db"]).is_done();
+    let destination = "[destination.a]\ntransport = \"http\"\nurl = \"http://127.0.0.1:9\"\n\
+                       idempotent = false\n";
+    desk.write("counterfoil.toml", &format!("[store]\nsource = \"urn:b\"\n{destination}"));
+    let said = desk.run(&["relay", "--until-idle", "--store", "sqlite:a.db"]);
+    said.refuses(2, &["`store.source` is \"urn:b\"", "\"urn:shop\""]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::order::{Orders, order_id};
 /// # Errors
 /// The store is missing or refuses.
 pub(super) fn run(shared: &Shared, args: &Drill) -> Ended {
-    let path = store_url::find(shared.store.as_deref(), None)?;
+    let path = store_url::find(store_url::named(shared.store.as_deref()), None)?;
     let mut orders = Orders::open(&path)?;
     let last = args.first.saturating_add(args.orders).saturating_sub(1);
     for n in args.first..=last {

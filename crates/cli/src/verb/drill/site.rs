@@ -3,8 +3,12 @@
 //! Guarantees: a folder of its own, removed at the end unless it is to be kept; a store that is
 //! given must not have orders yet. Does not: touch the store that `COUNTERFOIL_STORE` names.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+use counterfoil_core::domain::Seed;
 
 use counterfoil_sqlite::SqliteStore;
 use tempfile::TempDir;
@@ -15,6 +19,11 @@ use crate::exit::Failure;
 
 /// The query of `[audit] expect`.
 pub(super) const EXPECT: &str = "SELECT 'order.paid:' || id FROM orders WHERE paid = 1";
+
+/// Where a port for the receiver is looked for.
+const PORTS: Range<u16> = 20_000..32_768;
+/// How often.
+const PORT_TRIES: u64 = 100;
 
 /// The site of one drill.
 pub(super) struct Site {
@@ -123,9 +132,21 @@ fn beside(store: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     Ok((store, shipping))
 }
 
+/// A port below those that systems give to outgoing connections: while the receiver is down, a
+/// relay that asks for such a port could be connected to itself, and hold it.
 fn free_port() -> Result<u16, Failure> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|bound| bound.local_addr());
-    bound.map(|address| address.port()).map_err(|error| no_file("a port on loopback", &error))
+    let random = RandomState::new().hash_one(std::process::id());
+    let below = (0..PORT_TRIES).map(|n| {
+        let offset = Seed(random.wrapping_add(n)).mixed() % u64::from(PORTS.end - PORTS.start);
+        PORTS.start + u16::try_from(offset).unwrap_or_default()
+    });
+    // The last resort: any port that is free.
+    let mut candidates = below.chain([0]);
+    let bound = candidates.find_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok());
+    let address = bound.and_then(|bound| bound.local_addr().ok());
+    address
+        .map(|address| address.port())
+        .ok_or_else(|| Failure::could_not_run("the drill finds no free port on loopback"))
 }
 
 fn no_file(what: &str, error: &std::io::Error) -> Failure {
