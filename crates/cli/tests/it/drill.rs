@@ -133,3 +133,20 @@ fn the_processes_of_a_killed_drill_end_by_themselves() {
         said.trim_end().lines().last().is_some_and(|last| last.contains("relay stopped"))
     });
 }
+
+/// Somebody does a job a second time behind the drill's back: it must not end well.
+#[test]
+fn a_second_effect_makes_a_drill_exit_1() {
+    let desk = Desk::empty();
+    let mut drill = desk.start(&["drill", "--orders", "100", "--store", "sqlite:d.db"]);
+    let double = "INSERT INTO jobs(n, source, key, body, result)
+                  SELECT n + 1000000, source, key, body, result FROM jobs WHERE n = 1";
+    wait_until("there is a job", || {
+        let shipping = desk.path("d.shipping.db");
+        let opened = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let shipping = rusqlite::Connection::open_with_flags(shipping, opened);
+        shipping.and_then(|shipping| shipping.execute(double, [])).is_ok_and(|rows| rows == 1)
+    });
+    drill.hear("differs: command order.paid:A-000001 has 2 effects");
+    assert_eq!(drill.end(), Some(1));
+}
