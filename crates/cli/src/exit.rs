@@ -6,6 +6,10 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use serde_json::json;
+
+use crate::args::LogFormat;
+
 /// How a verb ended that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -52,15 +56,19 @@ impl Failure {
     }
 
     /// Says it on stderr; the exit code.
-    pub(crate) fn say(&self) -> ExitCode {
+    pub(crate) fn say(&self, format: LogFormat) -> ExitCode {
         let mut err = std::io::stderr().lock();
+        let said = match format {
+            _ if self.text.is_empty() => Ok(()),
+            LogFormat::Text => writeln!(err, "error: {}", self.text)
+                .and_then(|()| self.help.iter().try_for_each(|line| writeln!(err, "help: {line}"))),
+            LogFormat::Json => {
+                let line = json!({ "level": "ERROR", "message": self.text, "help": self.help });
+                writeln!(err, "{line}")
+            }
+        };
         // Where stderr is gone, the exit code must do.
-        if !self.text.is_empty() {
-            let _ = writeln!(err, "error: {}", self.text);
-        }
-        for line in &self.help {
-            let _ = writeln!(err, "help: {line}");
-        }
+        drop(said);
         ExitCode::from(self.code)
     }
 

@@ -20,13 +20,14 @@ fn main() -> ExitCode {
         let text = format!("this is a fault of counterfoil itself, at {place}");
         let failure = exit::Failure::could_not_run(text).help("please report it");
         // Stderr is all that is left.
-        let _ = failure.say();
+        let _ = failure.say(args::LogFormat::Text);
     }));
     let typed = args::Typed::parse();
+    let format = typed.shared.log_format;
     // The hook has said what happened; only the exit code is left to give.
     match std::panic::catch_unwind(|| verb::run(typed)) {
         Ok(Ok(exit)) => exit.into(),
-        Ok(Err(failure)) => failure.say(),
+        Ok(Err(failure)) => failure.say(format),
         Err(_) => ExitCode::from(2),
     }
 }

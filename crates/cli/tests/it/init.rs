@@ -102,3 +102,13 @@ fn wrong_words_exit_2_and_help_exits_0() {
     assert!(desk.run(&["--version"]).is_done().out.starts_with("counterfoil "));
     assert!(desk.run(&["drill", "--help"]).is_done().out.contains("--orders"));
 }
+
+#[test]
+fn with_json_as_log_format_an_error_is_an_object_too() {
+    let desk = Desk::empty();
+    let said = desk.run(&["status", "--store", "sqlite:none.db", "--log-format", "json"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    let object: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(object["level"], "ERROR");
+    assert!(object["message"].as_str().unwrap().contains("none.db"), "{object}");
+}

@@ -45,6 +45,9 @@ fn four_shops_beside_killed_relays_and_a_failing_warehouse() {
         assert!(output.status.success(), "a shop saw an error: {output:?}");
         let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(said["paid"], ORDERS_EACH);
+        let longest = said["longest_ms"].as_i64().unwrap();
+        eprintln!("longest wait of a shop: {longest} ms");
+        assert!(longest < 10_000, "a shop was starved: it waited {longest} ms");
     }
     desk.run(&["relay", "--until-idle"]).is_done();
     let paid = SHOPS * ORDERS_EACH;
