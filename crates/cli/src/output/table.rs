@@ -3,13 +3,16 @@
 //! Guarantees: a cell never breaks its row: control characters are shown, not sent to the
 //! terminal. Does not: colour.
 
-use comfy_table::Table;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::NOTHING;
+use comfy_table::{Table, TableComponent};
 
 /// A table with these columns.
 pub(crate) fn table(columns: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(columns);
+    table.load_preset(NOTHING).set_header(columns);
+    // A line below the header is all that is drawn.
+    table.set_style(TableComponent::HeaderLines, '─');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '─');
     table
 }
 

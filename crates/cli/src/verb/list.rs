@@ -79,7 +79,7 @@ fn print(rows: &[Listed]) -> Result<(), Failure> {
             last(row),
         ]);
     }
-    output::line(&shown.to_string())
+    output::line(&shown.trim_fmt())
 }
 
 fn last(row: &Listed) -> String {

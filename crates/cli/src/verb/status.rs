@@ -52,7 +52,7 @@ fn print(status: &Status, unserved: &[(String, u64)]) -> Result<(), crate::exit:
             rows.add_row([cell(name), state.clone(), count.to_string(), std::mem::take(&mut note)]);
         }
     }
-    output::line(&rows.to_string())
+    output::line(&rows.trim_fmt())
 }
 
 /// What there is to say about a destination.

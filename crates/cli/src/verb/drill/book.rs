@@ -87,8 +87,11 @@ impl Books {
         row("attempts", self.attempts, "of these repeats", Some(self.repeats));
         row("still open", self.open, "", None);
         format!(
-            "{rows}\nkilled with SIGKILL: {} relays, {} receivers, {} paying processes",
-            kills.relays, kills.receivers, kills.payers
+            "{}\n\nkilled with SIGKILL: {} relays, {} receivers, {} paying processes",
+            rows.trim_fmt(),
+            kills.relays,
+            kills.receivers,
+            kills.payers
         )
     }
 

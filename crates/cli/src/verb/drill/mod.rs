@@ -44,7 +44,7 @@ pub(crate) fn run(shared: &Shared, args: &Drill) -> Ended {
     ));
     let played = Run::new(&site, args)?.play(args.seed)?;
     let books = Books::read(&site)?;
-    output::line(&Moment::table(&played.moments))?;
+    output::line(&format!("{}\n", Moment::table(&played.moments)))?;
     output::line(&books.table(played.kills))?;
     let mut differences = played.broken;
     differences.extend(books.differences(args.orders));

@@ -33,7 +33,7 @@ impl Moment {
             };
             rows.add_row([format!("{}. {}", n + 1, moment.what), moment.sender.clone(), jobs]);
         }
-        rows.to_string()
+        rows.trim_fmt()
     }
 }
 
