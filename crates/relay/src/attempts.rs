@@ -40,7 +40,7 @@ impl Running {
     ) -> Self {
         // A question is short, and the store renews sends only.
         let renew_every = renew_every.filter(|_| claimed.delivery.state == State::Sending);
-        let renew_at = renew_every.map(|every| issued + every);
+        let renew_at = renew_every.and_then(|every| issued.checked_add(every));
         let began = Instant::now();
         let lost = false;
         Self { claimed, destination, gate, started_at, began, lost, renew_every, renew_at }
@@ -140,7 +140,7 @@ impl Attempts {
                 let (n, token) = (running.claimed.command.n, running.claimed.delivery.token);
                 let terms = Arc::clone(&serving.served.terms);
                 due.push((Renewing { place, n }, Renew { n, token, terms }));
-                running.renew_at = running.renew_every.map(|every| now + every);
+                running.renew_at = running.renew_every.and_then(|every| now.checked_add(every));
             }
             next = earlier(next, running.renew_at);
         }

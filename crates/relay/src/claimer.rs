@@ -78,7 +78,7 @@ impl Claimer {
 
     /// The earliest due time is that long from now, or there is none.
     pub(crate) fn looked(&mut self, due_in: Option<Duration>, now: Instant) {
-        self.due_at = due_in.map(|due_in| now + due_in);
+        self.due_at = due_in.and_then(|due_in| now.checked_add(due_in));
         self.tick(now);
     }
 

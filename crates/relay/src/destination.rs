@@ -15,6 +15,7 @@ use counterfoil_core::port::store::ClaimFrom;
 use tokio::time::Instant;
 
 use crate::error::RelayError;
+use crate::options::WORKERS_MAX;
 
 /// What must be left of a lease when an attempt ends: 2 s.
 pub const MARGIN: Span = Span::from_secs(2);
@@ -147,8 +148,8 @@ impl Destinations {
         if served.is_empty() {
             return Err(RelayError::NoDestination);
         }
-        if workers == 0 {
-            return Err(RelayError::NoWorkers);
+        if workers == 0 || workers > WORKERS_MAX {
+            return Err(RelayError::Workers { workers });
         }
         let share = match served.len() {
             1 => 0,

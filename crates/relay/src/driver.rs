@@ -5,6 +5,7 @@
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterfoil_core::domain::{Micros, Seed, Span};
 use counterfoil_core::port::store::{Ended, Exchanged, Remaining, StoreError};
@@ -26,6 +27,9 @@ use crate::stop::Stop;
 /// At most so many settles, and so many claims, in one exchange: the store's write lock is held
 /// for a few milliseconds only.
 pub(crate) const ROWS_MAX: usize = 256;
+
+/// The shortest poll: less would be a relay that does nothing else.
+const POLL_MIN: Duration = Duration::from_millis(1);
 
 /// How a driver stopped.
 pub(crate) struct Stopped {
@@ -87,9 +91,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
     pub(crate) fn new(
         store: S,
         destinations: Destinations,
-        options: Options,
+        mut options: Options,
         observer: Arc<O>,
     ) -> Self {
+        options.poll = options.poll.max(POLL_MIN);
         let (sender, hear) = Sender::new(options.workers);
         let (store, now) = (Arc::new(store), Instant::now());
         Self {

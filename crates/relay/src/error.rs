@@ -8,6 +8,7 @@ use counterfoil_core::domain::store_clock::ClockJumped;
 use counterfoil_core::port::store::StoreError;
 
 use crate::destination::MARGIN;
+use crate::options::WORKERS_MAX;
 
 /// Why a relay did not start, or stopped by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,9 +17,12 @@ pub enum RelayError {
     /// Nothing to serve.
     #[error("no destination is given; a relay serves at least one")]
     NoDestination,
-    /// It could never start an attempt.
-    #[error("workers is zero; give at least 1 (64 is the default)")]
-    NoWorkers,
+    /// It could never start an attempt, or far too many.
+    #[error("workers is {workers}; give at least 1 and at most {WORKERS_MAX} (64 is the default)")]
+    Workers {
+        /// How many were asked for.
+        workers: usize,
+    },
     /// A destination is given twice.
     #[error("destination {destination} is given twice; name each destination once")]
     DuplicateDestination {
@@ -92,7 +96,7 @@ impl RelayError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NoDestination => "CF0301",
-            Self::NoWorkers => "CF0302",
+            Self::Workers { .. } => "CF0302",
             Self::DuplicateDestination { .. } => "CF0303",
             Self::Terms { .. } => "CF0304",
             Self::LeaseTooShort { .. } => "CF0305",

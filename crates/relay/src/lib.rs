@@ -25,5 +25,5 @@ mod unserved;
 pub use destination::{MARGIN, Served};
 pub use error::RelayError;
 pub use observer::TracingObserver;
-pub use options::Options;
+pub use options::{Options, WORKERS_MAX};
 pub use relay::{Relay, RelayEnd};

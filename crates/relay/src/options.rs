@@ -10,16 +10,20 @@ use std::time::Duration;
 
 use counterfoil_core::port::{Clock, SystemClock};
 
+/// The most workers that one relay may have.
+pub const WORKERS_MAX: usize = 65_536;
+
 /// How one relay runs.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
     /// Attempts in flight at most; also the most commands that a crash can put in doubt.
-    /// Default 64.
+    /// At least 1, at most [`WORKERS_MAX`]. Default 64.
     pub workers: usize,
-    /// How long a missed wake-up may cost. Default 50 ms.
+    /// How long a missed wake-up may cost; less than 1 ms counts as 1 ms. Default 50 ms.
     pub poll: Duration,
-    /// How long a stop waits for attempts that have begun. Zero waits for none. Default 10 s.
+    /// How long a stop waits for attempts that have begun. Zero waits for none; more than a day
+    /// counts as a day. Default 10 s.
     pub drain: Duration,
     /// Who claims, shown to people and never compared. Default `host:pid:random`.
     pub owner: String,

@@ -12,6 +12,9 @@ use crate::error::RelayError;
 /// How long after the drain what ended may still be settled.
 const SETTLE_MAX: Duration = Duration::from_secs(5);
 
+/// The longest drain.
+const DRAIN_MAX: Duration = Duration::from_secs(86_400);
+
 /// A stop under way.
 pub(crate) struct Stop {
     pub(crate) drain_until: Instant,
@@ -24,7 +27,7 @@ pub(crate) struct Stop {
 
 impl Stop {
     pub(crate) fn new(drain: Duration, error: Option<RelayError>, now: Instant) -> Self {
-        let drain_until = now + drain;
+        let drain_until = now + drain.min(DRAIN_MAX);
         Self { drain_until, settle_until: drain_until + SETTLE_MAX, error, abandoned: 0 }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use counterfoil_core::domain::{Contract, Idempotent};
 use counterfoil_core::port::{Notice, Store};
-use counterfoil_relay::{Options, Served};
+use counterfoil_relay::{Options, Served, WORKERS_MAX};
 use counterfoil_testkit::ScriptedTransport;
 
 use crate::scene::{SHIPPING, Scene, pass, secs};
@@ -26,9 +26,12 @@ async fn what_cannot_work_is_refused_by_name() {
     let (code, words) = refusal(&scene, Vec::new(), scene.options()).await;
     assert!(code == "CF0301" && words.contains("no destination"), "{words}");
 
-    let scene = Scene::new();
-    let (code, words) = refusal(&scene, scene.served(), scene.options().workers(0)).await;
-    assert!(code == "CF0302" && words.contains("at least 1"), "{words}");
+    for workers in [0, WORKERS_MAX + 1, usize::MAX] {
+        let scene = Scene::new();
+        let options = scene.options().workers(workers);
+        let (code, words) = refusal(&scene, scene.served(), options).await;
+        assert!(code == "CF0302" && words.contains("at least 1 and at most 65536"), "{words}");
+    }
 
     let scene = Scene::new();
     let twice = [scene.served(), scene.served()].concat();
