@@ -3,9 +3,17 @@
 //! Guarantees: a notice that the page does not name fails here. Does not: hold the words of the
 //! page to the code.
 
-use counterfoil_core::port::Notice;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use counterfoil_core::domain::{CommandId, Destination, Span, State};
+use counterfoil_core::port::{Notice, Observer};
+use counterfoil_relay::TracingObserver;
+use tracing_subscriber::fmt::MakeWriter;
 
 use crate::scene::Scene;
+
+const PAGE: &str = include_str!("../../../../docs/observer.md");
 
 /// The names of the notices, from the port's own source.
 fn variants() -> Vec<&'static str> {
@@ -18,15 +26,14 @@ fn variants() -> Vec<&'static str> {
 
 #[test]
 fn every_notice_stands_in_the_table() {
-    let page = include_str!("../../../../docs/observer.md");
     let variants = variants();
     assert!(variants.len() >= 13, "{variants:?}");
     for name in &variants {
-        let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let row = PAGE.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let row = row.unwrap_or_else(|| panic!("docs/observer.md has no row for {name}"));
         assert!(row.matches('|').count() >= 5, "{row}");
     }
-    let rows = page.lines().filter(|line| line.starts_with("| `")).count();
+    let rows = PAGE.lines().filter(|line| line.starts_with("| `")).count();
     assert_eq!(rows, variants.len(), "a row for something that is no notice");
 }
 
@@ -57,4 +64,84 @@ async fn a_run_is_told_in_order() {
         "stopped 0",
     ];
     assert_eq!(told, expected);
+}
+
+/// What is logged, in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Log {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+fn logged(notice: &Notice) -> String {
+    let log = Log::default();
+    let format = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false);
+    let subscriber = format.with_max_level(tracing_subscriber::filter::LevelFilter::TRACE);
+    tracing::subscriber::with_default(subscriber.finish(), || TracingObserver.notice(notice));
+    let bytes = log.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// One notice of each kind, in its plainest form.
+fn samples() -> Vec<Notice> {
+    let (command, destination) = (CommandId::new("A").unwrap(), Destination::new("d").unwrap());
+    let (id, name) = (command.to_string(), destination.to_string());
+    let (owner, reason) = ("me".to_owned(), "why".to_owned());
+    vec![
+        Notice::Started { owner: owner.clone(), destinations: vec![destination.clone()] },
+        Notice::Stopped { owner, abandoned: 0 },
+        Notice::Claimed { count: 1, taken_over: 0 },
+        Notice::Settled {
+            command: command.clone(),
+            destination: destination.clone(),
+            outcome: "completed",
+            reason: reason.clone(),
+            now: "completed",
+            attempt: 1,
+            took: Span::ZERO,
+        },
+        Notice::Parked {
+            command: id,
+            destination: name.clone(),
+            state: State::Uncertain,
+            reason: reason.clone(),
+        },
+        Notice::Late { command: command.clone(), outcome: "unknown", counted: false },
+        Notice::LeaseLost { command: command.clone(), destination: destination.clone() },
+        Notice::HandedBack { command, reason: "why" },
+        Notice::Misconfigured { destination: destination.clone(), reason: reason.clone() },
+        Notice::Unserved { destination: name, open: 1 },
+        Notice::ContractDiffers { destination },
+        Notice::StoreFailed { reason, retry_in: Span::ZERO },
+        Notice::Idle { next_due: None },
+    ]
+}
+
+#[test]
+fn each_notice_is_logged_at_the_level_that_the_page_says() {
+    let samples = samples();
+    assert_eq!(samples.len(), variants().len());
+    for (notice, name) in samples.iter().zip(variants()) {
+        assert!(format!("{notice:?}").starts_with(name), "keep the order of the port: {notice:?}");
+        let row = PAGE.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).unwrap();
+        let level = row.trim_end_matches(" |").rsplit('|').next().unwrap().trim();
+        let level = level.split([' ', ';']).next().unwrap().to_uppercase();
+        let line = logged(notice);
+        assert!(line.contains(&level), "{name} should be {level}: {line}");
+    }
 }
