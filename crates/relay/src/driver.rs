@@ -7,8 +7,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_core::domain::{Micros, Seed, Span};
-use counterfoil_core::port::store::{Ended, Exchanged, Remaining, StoreError};
+use counterfoil_core::domain::{Seed, Span};
+use counterfoil_core::port::store::{Ended, Exchanged, StoreError};
 use counterfoil_core::port::{BoxFuture, Notice, Observer, Store};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
@@ -19,10 +19,11 @@ use crate::claimer::Claimer;
 use crate::destination::Destinations;
 use crate::error::RelayError;
 use crate::exchange::Sent;
+use crate::look::Looked;
 use crate::options::Options;
 use crate::sender::{Finished, Sender, Told};
 use crate::settler::Settler;
-use crate::stop::Stop;
+use crate::stop::{Stop, Stopped};
 
 /// At most so many settles, and so many claims, in one exchange: the store's write lock is held
 /// for a few milliseconds only.
@@ -30,19 +31,6 @@ pub(crate) const ROWS_MAX: usize = 256;
 
 /// The shortest poll: less would be a relay that does nothing else.
 const POLL_MIN: Duration = Duration::from_millis(1);
-
-/// How a driver stopped.
-pub(crate) struct Stopped {
-    pub(crate) error: Option<RelayError>,
-    pub(crate) abandoned: usize,
-}
-
-/// What a reading of the due times found.
-pub(crate) struct Looked {
-    next_due: Option<Micros>,
-    now: Micros,
-    remaining: Option<Remaining>,
-}
 
 /// Something happened.
 enum Event {
@@ -70,7 +58,7 @@ pub(crate) struct Driver<S, O> {
     pub(crate) stop: Option<Stop>,
     pub(crate) under_way: Option<(BoxFuture<'static, Result<Exchanged, StoreError>>, Sent)>,
     hear: mpsc::UnboundedReceiver<Told>,
-    look: Option<BoxFuture<'static, Result<Looked, StoreError>>>,
+    pub(crate) look: Option<BoxFuture<'static, Result<Looked, StoreError>>>,
     changed: BoxFuture<'static, ()>,
     changed_since: Instant,
     timer: Pin<Box<Sleep>>,
@@ -169,19 +157,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
             || self.attempts.next_renewal().is_some_and(|at| at <= now)
     }
 
-    fn begin_look(&mut self) {
-        self.claimer.looking();
-        let (store, open) = (Arc::clone(&self.store), self.destinations.open());
-        let count = self.options.until_idle && self.is_still();
-        self.look = Some(Box::pin(async move {
-            let next_due = store.next_due(&open).await?;
-            let remaining = if count { Some(store.remaining(&open).await?) } else { None };
-            Ok(Looked { next_due, now: store.now()?, remaining })
-        }));
-    }
-
     /// Nothing runs and nothing waits to be settled.
-    fn is_still(&self) -> bool {
+    pub(crate) fn is_still(&self) -> bool {
         self.attempts.running() == 0 && self.settler.len() == 0 && self.under_way.is_none()
     }
 
@@ -273,26 +250,6 @@ impl<S: Store, O: Observer> Driver<S, O> {
         self.push(running, ended, "too little of its lease was left", at);
     }
 
-    fn looked(&mut self, looked: Result<Looked, StoreError>) {
-        let now = Instant::now();
-        let Looked { next_due, now: store_now, remaining } = match looked {
-            Ok(looked) => looked,
-            Err(error) => return self.store_failed(error, "reading what is due"),
-        };
-        let due_in = next_due.map(|due| due.since(store_now).to_std());
-        self.claimer.looked(due_in, now);
-        if !self.is_still() || !self.claimer.is_quiet() {
-            return;
-        }
-        if !self.is_idle {
-            self.is_idle = true;
-            self.observer.notice(&Notice::Idle { next_due });
-        }
-        if remaining.is_some_and(|remaining| remaining.busy == 0) {
-            self.begin_stop(None);
-        }
-    }
-
     /// The store failed: it is left alone for a while, or the relay ends.
     pub(crate) fn store_failed(&mut self, error: StoreError, doing: &'static str) {
         match error {
@@ -310,45 +267,6 @@ impl<S: Store, O: Observer> Driver<S, O> {
                 self.claimer.look();
             }
         }
-    }
-
-    /// Claims no more, and takes back what has not begun.
-    pub(crate) fn begin_stop(&mut self, error: Option<RelayError>) {
-        let now = Instant::now();
-        if let Some(stop) = &mut self.stop {
-            stop.error = stop.error.take().or(error);
-            return;
-        }
-        self.stop = Some(Stop::new(self.options.drain, error, now));
-        self.look = None;
-        for (place, running) in self.attempts.withdraw() {
-            self.sender.abort(place);
-            self.destinations.ended(running.destination, false);
-            self.push(running, Ended::HandedBack, "the relay stops", now);
-        }
-    }
-
-    /// Past the drain, what still runs is left to its lease.
-    fn abandon_late(&mut self, now: Instant) {
-        let Some(stop) = &mut self.stop else { return };
-        if now >= stop.drain_until {
-            for (place, _) in self.attempts.abandon() {
-                self.sender.abort(place);
-                stop.abandoned += 1;
-            }
-        }
-        if now >= stop.settle_until {
-            stop.abandoned += self.settler.give_up();
-            self.under_way = None;
-        }
-    }
-
-    fn ended(&mut self) -> Option<Stopped> {
-        if !self.is_still() {
-            return None;
-        }
-        let stop = self.stop.take()?;
-        Some(Stopped { error: stop.error, abandoned: stop.abandoned })
     }
 }
 

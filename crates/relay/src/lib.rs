@@ -11,6 +11,7 @@ mod destination;
 mod driver;
 mod error;
 mod exchange;
+mod look;
 mod notice;
 mod observer;
 mod options;

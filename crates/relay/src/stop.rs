@@ -5,8 +5,11 @@
 
 use std::time::Duration;
 
+use counterfoil_core::port::store::Ended;
+use counterfoil_core::port::{Observer, Store};
 use tokio::time::Instant;
 
+use crate::driver::Driver;
 use crate::error::RelayError;
 
 /// How long after the drain what ended may still be settled.
@@ -34,5 +37,53 @@ impl Stop {
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self, now: Instant) -> Instant {
         if now < self.drain_until { self.drain_until } else { self.settle_until }
+    }
+}
+
+/// How a driver stopped.
+pub(crate) struct Stopped {
+    pub(crate) error: Option<RelayError>,
+    pub(crate) abandoned: usize,
+}
+
+impl<S: Store, O: Observer> Driver<S, O> {
+    /// Claims no more, and takes back what has not begun.
+    pub(crate) fn begin_stop(&mut self, error: Option<RelayError>) {
+        let now = Instant::now();
+        if let Some(stop) = &mut self.stop {
+            stop.error = stop.error.take().or(error);
+            return;
+        }
+        self.stop = Some(Stop::new(self.options.drain, error, now));
+        self.look = None;
+        for (place, running) in self.attempts.withdraw() {
+            self.sender.abort(place);
+            self.destinations.ended(running.destination, false);
+            self.push(running, Ended::HandedBack, "the relay stops", now);
+        }
+    }
+
+    /// Past the drain, what still runs is left to its lease.
+    pub(crate) fn abandon_late(&mut self, now: Instant) {
+        let Some(stop) = &mut self.stop else { return };
+        if now >= stop.drain_until {
+            for (place, _) in self.attempts.abandon() {
+                self.sender.abort(place);
+                stop.abandoned += 1;
+            }
+        }
+        if now >= stop.settle_until {
+            stop.abandoned += self.settler.give_up();
+            self.under_way = None;
+        }
+    }
+
+    /// How it stopped, once nothing is left to wait for.
+    pub(crate) fn ended(&mut self) -> Option<Stopped> {
+        if !self.is_still() {
+            return None;
+        }
+        let stop = self.stop.take()?;
+        Some(Stopped { error: stop.error, abandoned: stop.abandoned })
     }
 }
