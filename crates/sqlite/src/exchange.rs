@@ -64,9 +64,11 @@ impl Work for Exchanging {
                 Admission::Paused => {}
                 Admission::Open => {
                     let mut due = store.prepare_cached(Sql::DeliveryIsDue.text())?;
-                    let may = from.limit > 0 && exchange.claim_limit > 0;
-                    if may && due.exists(params![from.destination.as_str(), now.get()])? {
-                        return Ok(None);
+                    if due.exists(params![from.destination.as_str(), now.get()])? {
+                        if from.limit > 0 && exchange.claim_limit > 0 {
+                            return Ok(None);
+                        }
+                        nothing.more = true;
                     }
                 }
             }

@@ -21,9 +21,12 @@ pub(crate) fn facts(
     let limit = limit.max(1);
     let sql = if from.open_only { Sql::FactsOpenNumbers } else { Sql::FactsNumbers };
     let mut statement = store.prepare_cached(sql.text())?;
-    let page = params![from.after, i64::try_from(limit).unwrap_or(i64::MAX)];
+    // One more than a page tells whether another follows.
+    let page = params![from.after, i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1)];
     let numbers = statement.query_map(page, |row| row.get(0))?;
-    let numbers = numbers.collect::<rusqlite::Result<Vec<i64>>>()?;
+    let mut numbers = numbers.collect::<rusqlite::Result<Vec<i64>>>()?;
+    let last = numbers.len() <= limit;
+    numbers.truncate(limit);
     let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
     if from.open_only {
         // Between two open commands there may be any number of ended ones.
@@ -34,7 +37,7 @@ pub(crate) fn facts(
         read_range(store, from.after, *last, &mut commands)?;
     }
     add_people_and_tombstones(store, &mut commands)?;
-    Ok(Facts { now, last: numbers.len() < limit, commands })
+    Ok(Facts { now, last, commands })
 }
 
 fn unknown(n: i64) -> CommandFacts {

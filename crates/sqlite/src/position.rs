@@ -7,7 +7,7 @@ use counterfoil_core::domain::{
     Attempted, Delivery, Digest, Micros, Next, Position, Reason, Receipt, State, Transition,
     transition::Report,
 };
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 use crate::group::Group;
 use crate::row::{self, Bytes32, Shown, micros};
@@ -34,14 +34,36 @@ pub(crate) enum Written {
     Refused(Reason),
 }
 
+/// A command as its rows say it.
+pub(crate) struct Stands {
+    pub(crate) position: Position,
+    /// The destination column of its delivery or of its newest receipt.
+    pub(crate) destination: String,
+    /// SHA-256 of body and row, once an attempt has ended.
+    pub(crate) digests: Option<(Digest, Digest)>,
+}
+
 /// Where the command stands; `None` where neither delivery nor receipt does.
-pub(crate) fn read(group: &mut Group<'_>, n: i64) -> rusqlite::Result<Option<Position>> {
-    let open = group.sql(Sql::DeliveryRow)?.query_row([n], |row| Ok(row::delivery(row, 0)?.0));
+pub(crate) fn read(group: &mut Group<'_>, n: i64) -> rusqlite::Result<Option<Stands>> {
+    let open = group.sql(Sql::DeliveryRow)?.query_row([n], |row| {
+        let position = Position::Open(row::delivery(row, 0)?.0);
+        stands(row, position, 14)
+    });
     if let Some(open) = open.optional()? {
-        return Ok(Some(Position::Open(open)));
+        return Ok(Some(open));
     }
-    let ended = group.sql(Sql::ReceiptNewest)?.query_row([n], |row| row::receipt(row, 0));
-    Ok(ended.optional()?.map(Position::Ended))
+    let ended = group.sql(Sql::ReceiptNewest)?.query_row([n], |row| {
+        let position = Position::Ended(row::receipt(row, 0)?);
+        stands(row, position, 10)
+    });
+    ended.optional()
+}
+
+/// Destination and both digests stand in three columns from `at`.
+fn stands(row: &Row<'_>, position: Position, at: usize) -> rusqlite::Result<Stands> {
+    let destination = row::lossy(row, at)?.unwrap_or_default();
+    let digests = row::digest(row, at + 1)?.zip(row::digest(row, at + 2)?);
+    Ok(Stands { position, destination, digests })
 }
 
 /// Writes what becomes of the command.

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use crate::connection::open_reader;
 use crate::failure::store_error;
+use crate::writer::keep_plans;
 
 /// How many connections wait for the next read.
 const KEPT_MAX: usize = 4;
@@ -70,6 +71,8 @@ impl Readers {
     /// A connection of its own, for what is not our SQL.
     pub(crate) fn open(&self) -> Result<Connection, StoreError> {
         let opened = open_reader(&self.path);
-        opened.map(|(reader, _)| reader).map_err(|error| StoreError::Unavailable(error.to_string()))
+        let (reader, _) = opened.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        keep_plans(&reader).map_err(|error| store_error(&error))?;
+        Ok(reader)
     }
 }

@@ -5,15 +5,15 @@
 
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
-    CommandId, Contract, Delivery, Digest, Idempotent, Input, Position, Reason, ReceiptOutcome,
-    Terms, transition,
+    CommandId, Contract, Digest, Idempotent, Input, Position, Reason, ReceiptOutcome, Terms,
+    transition,
 };
 use counterfoil_core::port::store::Reported;
 use rusqlite::OptionalExtension as _;
 
 use crate::group::Group;
 use crate::member::Work;
-use crate::position::{self, Subject, Written};
+use crate::position::{self, Stands, Subject, Written};
 use crate::row;
 use crate::sql::Sql;
 
@@ -34,20 +34,17 @@ impl Work for Reporting {
         let id = self.command_id.as_str();
         let number = group.sql(Sql::OutboxNumber)?.query_row([id], |row| row.get(0)).optional()?;
         let Some(n) = number else { return self.report_archived(group) };
-        let Some(before) = position::read(group, n)? else {
+        let Some(stands) = position::read(group, n)? else {
             return Ok(Reported::Refused(Reason::Ended));
         };
+        let Stands { position: before, destination, digests } = stands;
         let equals_earlier = self.equals_earlier(group, n, &before)?;
         if equals_earlier && matches!(before, Position::Ended(_)) && self.report.token.is_none() {
             return Ok(Reported::Repeated);
         }
-        let destination: String = match &before {
-            Position::Open(_) => destination(group, Sql::DeliveryRow, 14, n)?,
-            Position::Ended(_) => destination(group, Sql::ReceiptNewest, 10, n)?,
-        };
         let digests = match &before {
-            Position::Open(open) => digests(group, open)?,
-            Position::Ended(_) => None,
+            Position::Open(open) if open.attempts > 0 && digests.is_none() => of_row(group, n)?,
+            Position::Open(_) | Position::Ended(_) => digests,
         };
         let subject =
             Subject { n, command_id: id, destination: &destination, digests, started_at: None };
@@ -113,21 +110,11 @@ impl Reporting {
     }
 }
 
-fn destination(group: &mut Group<'_>, sql: Sql, at: usize, n: i64) -> rusqlite::Result<String> {
-    group.sql(sql)?.query_row([n], |row| Ok(row::lossy(row, at)?.unwrap_or_default()))
-}
-
 /// A report that ends an attempt writes the digests in place of its settle.
-fn digests(group: &mut Group<'_>, open: &Delivery) -> rusqlite::Result<Option<(Digest, Digest)>> {
-    let stored = group
-        .sql(Sql::DeliveryRow)?
-        .query_row([open.n], |row| Ok(row::digest(row, 15)?.zip(row::digest(row, 16)?)))?;
-    if stored.is_some() || open.attempts == 0 {
-        return Ok(stored);
-    }
-    let command =
-        group.sql(Sql::OutboxRow)?.query_row([open.n], |row| row::outbox(row, 0, usize::MAX))?;
-    Ok(command.ok().map(|command| {
+fn of_row(group: &mut Group<'_>, n: i64) -> rusqlite::Result<Option<(Digest, Digest)>> {
+    let command = group.sql(Sql::OutboxRow)?.query_row([n], |row| row::outbox(row, 0, usize::MAX));
+    let command = command.optional()?.and_then(Result::ok);
+    Ok(command.map(|command| {
         let digest = Digest::of(&command.body);
         (digest, command.row_digest(digest))
     }))

@@ -10,7 +10,7 @@ use counterfoil_core::domain::{
 use counterfoil_core::port::store::{Ended, Renew, Settle, Settled};
 
 use crate::group::Group;
-use crate::position::{self, Subject, Written};
+use crate::position::{self, Stands, Subject, Written};
 
 /// Settles one attempt.
 pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result<Settled> {
@@ -25,13 +25,14 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
     if let Some(settled) = settle_success(group, settle, subject)? {
         return Ok(settled);
     }
-    let Some(before) = position::read(group, subject.n)? else {
+    let Some(Stands { position: before, digests: stored, .. }) = position::read(group, subject.n)?
+    else {
         return Ok(Settled::Ignored(Reason::Ended));
     };
     let input = input(settle);
     // The attempt of another lease proves nothing about the row as it stands now.
     let is_own = matches!(&before, Position::Open(open) if open.token == claimed.delivery.token);
-    let digests = subject.digests.filter(|_| is_own);
+    let digests = subject.digests.filter(|_| is_own).or(stored);
     let subject = Subject { digests, ..subject };
     let next = transition(&before, input, &settle.terms, group.now);
     Ok(match position::write(group, subject, &before, next)? {
@@ -98,7 +99,8 @@ fn without_words(delivery: &Delivery) -> Delivery {
 
 /// Renews one lease; whether it is still its own.
 pub(crate) fn renew(group: &mut Group<'_>, renew: &Renew) -> rusqlite::Result<bool> {
-    let Some(before) = position::read(group, renew.n)? else { return Ok(false) };
+    let Some(stands) = position::read(group, renew.n)? else { return Ok(false) };
+    let before = stands.position;
     let next = transition(&before, Input::Renewed { token: renew.token }, &renew.terms, group.now);
     let subject =
         Subject { n: renew.n, command_id: "", destination: "", digests: None, started_at: None };

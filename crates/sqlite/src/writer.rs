@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::store::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::clock::StoreTime;
@@ -143,7 +144,14 @@ impl Writer {
 /// writer makes a statement of ours fail.
 fn wait_politely(mut connection: Connection) -> Option<Connection> {
     connection.busy_handler(Some(wait_for_lock)).ok()?;
+    keep_plans(&connection).ok()?;
     Some(connection)
+}
+
+/// Keeps the plan of a statement whatever is bound to it. Else SQLite looks at the values where a
+/// partial index might serve, and prepares claims and appends anew each time.
+pub(crate) fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 /// Called by SQLite with the number of waits so far; whether to go on.

@@ -23,6 +23,7 @@ mod inbox;
 mod old_library;
 mod open;
 mod plans;
+mod random;
 mod store;
 mod suite;
 mod user_transaction;
