@@ -95,15 +95,15 @@ impl RelayError {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::NoDestination => "CF0301",
-            Self::Workers { .. } => "CF0302",
-            Self::DuplicateDestination { .. } => "CF0303",
-            Self::Terms { .. } => "CF0304",
-            Self::LeaseTooShort { .. } => "CF0305",
-            Self::ContractDiffers { .. } => "CF0306",
-            Self::NothingLeftToServe => "CF0307",
-            Self::Store { .. } => "CF0308",
-            Self::Clock(_) => "CF0309",
+            Self::NoDestination => "CF0901",
+            Self::Workers { .. } => "CF0902",
+            Self::DuplicateDestination { .. } => "CF0903",
+            Self::Terms { .. } => "CF0904",
+            Self::LeaseTooShort { .. } => "CF0905",
+            Self::ContractDiffers { .. } => "CF0906",
+            Self::NothingLeftToServe => "CF0907",
+            Self::Store { .. } => "CF0908",
+            Self::Clock(_) => "CF0909",
         }
     }
 }

@@ -24,24 +24,24 @@ async fn refusal(scene: &Scene, served: Vec<Served>, options: Options) -> (Strin
 async fn what_cannot_work_is_refused_by_name() {
     let scene = Scene::new();
     let (code, words) = refusal(&scene, Vec::new(), scene.options()).await;
-    assert!(code == "CF0301" && words.contains("no destination"), "{words}");
+    assert!(code == "CF0901" && words.contains("no destination"), "{words}");
 
     for workers in [0, WORKERS_MAX + 1, usize::MAX] {
         let scene = Scene::new();
         let options = scene.options().workers(workers);
         let (code, words) = refusal(&scene, scene.served(), options).await;
-        assert!(code == "CF0302" && words.contains("at least 1 and at most 65536"), "{words}");
+        assert!(code == "CF0902" && words.contains("at least 1 and at most 65536"), "{words}");
     }
 
     let scene = Scene::new();
     let twice = [scene.served(), scene.served()].concat();
     let (code, words) = refusal(&scene, twice, scene.options()).await;
-    assert!(code == "CF0303" && words.contains("shipping is given twice"), "{words}");
+    assert!(code == "CF0903" && words.contains("shipping is given twice"), "{words}");
 
     let mut scene = Scene::new();
     scene.terms.contract.idempotent = Idempotent::Window { key_ttl: secs(3600) };
     let (code, words) = refusal(&scene, scene.served(), scene.options()).await;
-    assert!(code == "CF0304" && words.contains("shipping: give_up_after"), "{words}");
+    assert!(code == "CF0904" && words.contains("shipping: give_up_after"), "{words}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -53,7 +53,7 @@ async fn a_lease_must_be_longer_than_a_send_and_two_seconds() {
         let ended = scene.start(scene.options().until_idle(true)).end().await;
         match ended {
             Err(error) if is_refused => {
-                assert_eq!(error.code(), "CF0305");
+                assert_eq!(error.code(), "CF0905");
                 let words = error.to_string();
                 assert!(words.contains("shipping") && words.contains("10000 ms"), "{words}");
             }
@@ -70,7 +70,7 @@ async fn a_contract_that_differs_is_refused_until_it_is_replaced_once() {
     scene.terms.contract.give_up_after = secs(60);
     scene.enqueue("A").await;
     let error = scene.start(scene.options()).end().await.unwrap_err();
-    assert_eq!(error.code(), "CF0306");
+    assert_eq!(error.code(), "CF0906");
     let words = error.to_string();
     assert!(words.contains("shipping") && words.contains("--replace-contract"), "{words}");
     assert_eq!(scene.state("A").await, "pending");
@@ -78,7 +78,7 @@ async fn a_contract_that_differs_is_refused_until_it_is_replaced_once() {
     scene.start(options).end().await.unwrap();
     assert_eq!(scene.state("A").await, "completed");
     let error = scene.start_on(&scene.store, old, scene.options()).end().await.unwrap_err();
-    assert_eq!(error.code(), "CF0306", "the new one is stored now");
+    assert_eq!(error.code(), "CF0906", "the new one is stored now");
 }
 
 /// Another relay replaced one contract: this one stops claiming there, says so once, and serves
@@ -125,6 +125,6 @@ async fn a_relay_whose_every_contract_was_replaced_ends_by_name() {
     scene.store.declare(&shipping, &newer, true).await.unwrap();
     scene.enqueue("A").await;
     let error = relay.end().await.unwrap_err();
-    assert_eq!(error.code(), "CF0307", "{error}");
+    assert_eq!(error.code(), "CF0907", "{error}");
     assert_eq!(scene.state("A").await, "pending");
 }

@@ -139,7 +139,7 @@ async fn a_broken_store_ends_the_relay_by_name() {
         store.trouble().broken = true;
         store.trouble().down = true;
         let error = relay.end().await.unwrap_err();
-        assert_eq!(error.code(), "CF0308", "{error}");
+        assert_eq!(error.code(), "CF0908", "{error}");
         assert!(error.to_string().contains("broken: on purpose"), "{error}");
     }
 }
