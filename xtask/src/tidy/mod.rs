@@ -4,6 +4,7 @@
 //! Does not: change a file, or look at what git ignores.
 
 mod domain_purity;
+mod error_page;
 mod file_length;
 mod finding;
 mod first_words;
@@ -42,6 +43,7 @@ const RULES: &[Rule] = &[
     sql_comment::check,
     link::check,
     machine_path::check,
+    error_page::check,
 ];
 
 /// Checks the tree and prints what it finds.
