@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use super::report::{AuditReport, Findings};
-use super::{KEEP, PAGE};
+use super::{KEEP, PAGE, goes_on};
 use crate::domain::laws::{CommandFacts, Law, Violation, law};
 use crate::domain::{Micros, Receipt, ReceiptOutcome};
 use crate::port::Store;
@@ -112,6 +112,12 @@ pub enum MatchError<E: std::error::Error + 'static> {
     /// Their side.
     #[error("the receiver's book cannot be read: {0}")]
     Inbox(#[source] E),
+    /// The book's pages do not go on.
+    #[error("the receiver's book says {key} again and again: its pages must go on after a key")]
+    StandsStill {
+        /// The key after which nothing new comes.
+        key: String,
+    },
 }
 
 /// Matches the store's commands with the receiver's book.
@@ -154,7 +160,9 @@ async fn ours_first<S: Store, B: InboxBook>(
             findings.add(compare(&id, &newest, acted, entry.as_ref()));
         }
         match facts.commands.last() {
-            Some(last) if !facts.last => from.after = last.n,
+            Some(last) if !facts.last => {
+                from.after = goes_on(&from.after, last.n).map_err(MatchError::Store)?;
+            }
             _ => return Ok(()),
         }
     }
@@ -217,6 +225,10 @@ async fn theirs_first<S: Store, B: InboxBook>(
             findings.add([Violation::of(&law::KEY_UNKNOWN, vec![key.clone()], &found)]);
         }
         let Some(last) = keys.into_iter().next_back() else { return Ok(()) };
+        // In what order the book is, only the book knows.
+        if after.as_ref() == Some(&last) {
+            return Err(MatchError::StandsStill { key: last });
+        }
         after = Some(last);
     }
 }

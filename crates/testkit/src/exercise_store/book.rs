@@ -18,6 +18,7 @@ async fn facts<H: Hands>(scene: &Scene<H>, open_only: bool, page: usize) -> Vec<
         let after = all.last().map_or(0, |facts| facts.n);
         let facts = scene.store.facts(FactsFrom { after, open_only }, page).await.unwrap();
         assert!(facts.commands.len() <= page);
+        assert!(facts.commands.iter().all(|facts| facts.n > after), "pages go on");
         assert!(facts.last || !facts.commands.is_empty(), "a page that is not the last has rows");
         all.extend(facts.commands);
         if facts.last {
@@ -135,6 +136,7 @@ pub(super) async fn event_facts_count_what_was_issued<H: Hands>(hands: H) {
                 break;
             }
             all.extend(facts);
+            assert!(all.len() <= 4, "pages go on: {all:#?}");
         }
         let told: Vec<_> = all
             .iter()

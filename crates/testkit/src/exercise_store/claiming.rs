@@ -115,6 +115,7 @@ pub(super) async fn owners_at_once_never_share<H: Hands>(hands: H) {
                         return own;
                     }
                     own.extend(claimed.into_iter().map(|claimed| claimed.delivery.n));
+                    assert!(own.len() <= 200, "claimed again and again");
                     tokio::task::yield_now().await;
                 }
             })
