@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use counterfoil_core::domain::command::BODY_BYTES_MAX;
 use counterfoil_core::domain::laws::{EventFacts, Totals};
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
@@ -29,6 +28,7 @@ use crate::connection::{OpenError, init, open_own};
 use crate::destination::Declare;
 use crate::enqueue::Enqueue;
 use crate::exchange::Exchanging;
+use crate::options::Options;
 use crate::read;
 use crate::reader::Readers;
 use crate::report::Reporting;
@@ -36,40 +36,6 @@ use crate::schema::Schema;
 use crate::sql::Sql;
 use crate::wake::Wake;
 use crate::watch::Watch;
-
-/// How a store behaves.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// The most bytes a body may have; more is refused when recorded, and parked when claimed.
-    /// Default 1 MiB, at most 16 MiB.
-    pub body_bytes_max: usize,
-    /// How long a relay's next write is held back while another process writes the file, whose
-    /// turn would else not come. Default 1 ms.
-    pub relay_gap: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { body_bytes_max: BODY_BYTES_MAX, relay_gap: Duration::from_millis(1) }
-    }
-}
-
-impl Options {
-    /// Sets the most bytes a body may have.
-    #[must_use]
-    pub fn body_bytes_max(mut self, bytes: usize) -> Self {
-        self.body_bytes_max = bytes;
-        self
-    }
-
-    /// Sets how long a relay is held back while another process writes.
-    #[must_use]
-    pub fn relay_gap(mut self, gap: Duration) -> Self {
-        self.relay_gap = gap;
-        self
-    }
-}
 
 /// A store in a SQLite file; clones share its connections.
 ///

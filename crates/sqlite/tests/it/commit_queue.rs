@@ -6,7 +6,7 @@ use std::sync::Arc;
 use counterfoil_core::domain::{Command, Event, Stream};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{Append, Exchange, Recorded, StoreError, WriteRefused};
-use counterfoil_sqlite::{SqliteStore, open_own};
+use counterfoil_sqlite::SqliteStore;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -122,29 +122,49 @@ async fn a_member_that_fails_spoils_no_other() {
         }
     }
     assert_eq!(settled.await.unwrap().unwrap().settled.len(), 1);
-    // What the failed member counted is not counted, what the others did is.
     let totals = store.totals().await.unwrap();
     assert_eq!(totals[0].tally, [("completed".to_owned(), 1, 1)]);
     assert_eq!(totals[0].outbox, 11);
+}
+
+/// The exchange fails at its second settle: what it counted at its first is taken back.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_failed_member_counted_is_not_counted() {
+    let (folder, store) = fresh();
+    declare(&store).await;
+    let strange = "CREATE UNIQUE INDEX mine ON counterfoil_receipt(evidence)";
+    stranger(&folder).execute_batch(strange).unwrap();
+    store.enqueue(vec![command("a"), command("b")]).await.unwrap();
+    let claimed = store.exchange(claim(2)).await.unwrap().claimed;
+    let asked = while_locked(&folder, async {
+        let own = store.clone();
+        let settles = claimed.iter().map(|claimed| settle(claimed, completed())).collect();
+        let exchange = Exchange { settles, ..Exchange::default() };
+        let settled = tokio::spawn(async move { own.exchange(exchange).await });
+        let own = store.clone();
+        (settled, tokio::spawn(async move { own.enqueue(vec![command("c")]).await }))
+    });
+    let (settled, recorded) = asked.await;
+    let settled = settled.await.unwrap();
+    assert!(matches!(settled, Err(StoreError::Broken(_))), "{settled:?}");
+    assert_eq!(recorded.await.unwrap().unwrap(), [Ok(Recorded::Recorded)]);
+    assert_eq!(store.totals().await.unwrap()[0].tally, []);
+    assert_eq!(
+        (count(&folder, "counterfoil_receipt"), count(&folder, "counterfoil_delivery")),
+        (0, 3)
+    );
 }
 
 /// A foreign key of the user's own makes COMMIT itself say no.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_says_no_spoils_no_other() {
     let (folder, store) = fresh();
-    let (own, _) = open_own(&folder.path().join("s.db")).unwrap();
-    own.execute_batch(
-        "CREATE TABLE kinds(kind TEXT PRIMARY KEY); INSERT INTO kinds VALUES ('known');
-         CREATE TABLE mine(n INTEGER, kind TEXT REFERENCES kinds DEFERRABLE INITIALLY DEFERRED);",
-    )
-    .unwrap();
-    drop(own);
-    let kind = |id: &str, kind: &str| Command::json(id, "shipping", kind, &1).unwrap();
-    store.enqueue(vec![kind("held", "k")]).await.unwrap();
+    store.enqueue(vec![command("held")]).await.unwrap();
     declare(&store).await;
     let claimed = store.exchange(claim(1)).await.unwrap().claimed;
     let hold = "CREATE TABLE held(n INTEGER REFERENCES counterfoil_delivery(n) \
-                DEFERRABLE INITIALLY DEFERRED); INSERT INTO held SELECT n FROM counterfoil_delivery";
+                DEFERRABLE INITIALLY DEFERRED); \
+                INSERT INTO held SELECT n FROM counterfoil_delivery";
     stranger(&folder).execute_batch(hold).unwrap();
     let asked = while_locked(&folder, async {
         let own = store.clone();

@@ -74,7 +74,8 @@ impl Hands for SqliteHands {
 
     fn put_unreadable<'a>(&'a self, destination: &'a str) -> BoxFuture<'a, Option<String>> {
         // Bytes as text: what a C program writes that knows no UTF-8.
-        let put = "INSERT INTO counterfoil_outbox(command_id, destination, kind, body, recorded_at) \
+        let put = "INSERT INTO counterfoil_outbox(\
+                     command_id, destination, kind, body, recorded_at) \
                    VALUES (CAST(x'62616420ff206964' AS TEXT), ?1, 'k', 'b', ?2)";
         let now = self.clock.machine().get();
         self.stranger.lock().unwrap().execute(put, params![destination, now]).unwrap();
