@@ -19,6 +19,7 @@ mod fault;
 mod init;
 mod look;
 mod program;
+mod readme;
 mod receiver;
 mod relay;
 mod stranger;
