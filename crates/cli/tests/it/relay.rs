@@ -191,3 +191,21 @@ fn with_completion_receipt_a_report_completes_and_published_does_not_hold_the_re
     assert_eq!(shown["receipt"]["evidence"], "the worker says so");
     assert_eq!(shown["receipt"]["source"], "report");
 }
+
+#[test]
+fn the_same_key_with_other_content_is_a_conflict_that_a_person_sees() {
+    let (one, other) = (Desk::new(), Desk::new());
+    let (_receiver, port) = one.receiver(&[]);
+    one.configure(port, "\"forever\"", "");
+    other.configure(port, "\"forever\"", "");
+    one.enqueue("a");
+    one.run(&["relay", "--until-idle"]).is_done();
+    // A store of the same source, as after a restore: its `a` is another intent.
+    let again = ["enqueue", "a", "--to", "shipping", "--kind", "order.paid", "--body", "{ }"];
+    other.run(&again).is_done();
+    let said = other.run(&["relay", "--until-idle"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let shown = other.show("a");
+    assert_eq!((&shown["state"], &shown["in_doubt"]), (&"conflict".into(), &false.into()));
+    assert_eq!(one.shipping("SELECT count(*) FROM jobs"), 1);
+}
