@@ -55,6 +55,19 @@ async fn a_cause_stands_once() {
 }
 
 #[tokio::test]
+async fn an_archived_id_is_taken_too() {
+    let (folder, store) = fresh();
+    let (own, _) = counterfoil_sqlite::open_own(&folder.path().join("s.db")).unwrap();
+    own.execute_batch(
+        "INSERT INTO counterfoil_archived VALUES \
+         ('订单-1:1:1', 'shipping', 'ship', NULL, x'00', 'completed', 1, 'f')",
+    )
+    .unwrap();
+    let taken = store.append(decision(0)).await.unwrap().unwrap_err();
+    assert_eq!(taken, WriteRefused::Conflict { id: "订单-1:1:1".into() });
+}
+
+#[tokio::test]
 async fn an_archived_stream_goes_on_from_its_head() {
     let (folder, store) = fresh();
     let (own, _) = counterfoil_sqlite::open_own(&folder.path().join("s.db")).unwrap();

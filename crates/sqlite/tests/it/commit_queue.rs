@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterfoil_core::domain::{Command, Event, Stream};
 use counterfoil_core::port::Store;
@@ -14,6 +15,9 @@ use crate::store::{claim, command, completed, declare, fresh, settle, settle_all
 
 const THREADS: usize = 64;
 const EACH: usize = 20;
+
+/// Enough for every task to reach the queue; more would make nothing truer.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 fn stranger(folder: &TempDir) -> Connection {
     Connection::open(folder.path().join("s.db")).unwrap()
@@ -33,14 +37,18 @@ fn decision(stream: &str, expected_seq: i64) -> Append {
     }
 }
 
-/// Lets everything that is asked meanwhile wait in the queue, so that it shares transactions.
-async fn while_locked<T>(folder: &TempDir, ask: impl Future<Output = T>) -> T {
+/// Lets everything that is asked meanwhile wait in the queue, so that it shares a transaction: the
+/// writer itself waits for the lock, with a member that came before.
+async fn while_locked<T>(folder: &TempDir, store: &SqliteStore, ask: impl Future<Output = T>) -> T {
     let lock = stranger(folder);
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let own = store.clone();
+    let first = tokio::spawn(async move { own.enqueue(vec![command("first-of-all")]).await });
+    tokio::time::sleep(PATIENCE).await;
     let asked = ask.await;
-    // Enough for every task to reach the queue; more would not make it any truer.
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    tokio::time::sleep(PATIENCE).await;
     lock.execute_batch("COMMIT").unwrap();
+    assert!(first.await.unwrap().unwrap()[0].is_ok());
     asked
 }
 
@@ -71,7 +79,7 @@ fn many_threads_commit_together_and_lose_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_is_recorded_and_the_others_repeat() {
     let (folder, store) = fresh();
-    let asked = while_locked(&folder, async {
+    let asked = while_locked(&folder, &store, async {
         (0..20)
             .map(|_| {
                 let store = store.clone();
@@ -98,7 +106,7 @@ async fn a_member_that_fails_spoils_no_other() {
     let claimed = store.exchange(claim(1)).await.unwrap().claimed;
     let kind = |id: &str, kind: &str| Command::json(id, "shipping", kind, &1).unwrap();
     store.enqueue(vec![kind("first", "strange")]).await.unwrap();
-    let asked = while_locked(&folder, async {
+    let asked = while_locked(&folder, &store, async {
         let mut asked = Vec::new();
         for i in 0..10 {
             let own = store.clone();
@@ -124,7 +132,7 @@ async fn a_member_that_fails_spoils_no_other() {
     assert_eq!(settled.await.unwrap().unwrap().settled.len(), 1);
     let totals = store.totals().await.unwrap();
     assert_eq!(totals[0].tally, [("completed".to_owned(), 1, 1)]);
-    assert_eq!(totals[0].outbox, 11);
+    assert_eq!(totals[0].outbox, 12);
 }
 
 /// The exchange fails at its second settle: what it counted at its first is taken back.
@@ -136,7 +144,7 @@ async fn what_a_failed_member_counted_is_not_counted() {
     stranger(&folder).execute_batch(strange).unwrap();
     store.enqueue(vec![command("a"), command("b")]).await.unwrap();
     let claimed = store.exchange(claim(2)).await.unwrap().claimed;
-    let asked = while_locked(&folder, async {
+    let asked = while_locked(&folder, &store, async {
         let own = store.clone();
         let settles = claimed.iter().map(|claimed| settle(claimed, completed())).collect();
         let exchange = Exchange { settles, ..Exchange::default() };
@@ -151,7 +159,7 @@ async fn what_a_failed_member_counted_is_not_counted() {
     assert_eq!(store.totals().await.unwrap()[0].tally, []);
     assert_eq!(
         (count(&folder, "counterfoil_receipt"), count(&folder, "counterfoil_delivery")),
-        (0, 3)
+        (0, 4)
     );
 }
 
@@ -166,7 +174,7 @@ async fn a_commit_that_says_no_spoils_no_other() {
                 DEFERRABLE INITIALLY DEFERRED); \
                 INSERT INTO held SELECT n FROM counterfoil_delivery";
     stranger(&folder).execute_batch(hold).unwrap();
-    let asked = while_locked(&folder, async {
+    let asked = while_locked(&folder, &store, async {
         let own = store.clone();
         let one = tokio::spawn(async move { own.enqueue(vec![command("a")]).await });
         let own = store.clone();
@@ -233,7 +241,7 @@ async fn a_foreign_writer_is_let_in() {
     let (folder, store) = fresh();
     declare(&store).await;
     let foreign = stranger(&folder);
-    foreign.busy_timeout(std::time::Duration::from_secs(1)).unwrap();
+    foreign.busy_timeout(Duration::from_secs(1)).unwrap();
     let written = std::thread::spawn(move || {
         for i in 0..100 {
             let put = "INSERT INTO counterfoil_outbox(command_id, destination, kind, body) \
