@@ -18,6 +18,7 @@ mod enqueue;
 mod fault;
 mod init;
 mod look;
+mod page;
 mod program;
 mod readme;
 mod receiver;

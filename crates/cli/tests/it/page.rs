@@ -1,0 +1,87 @@
+//! The pages under `docs/` name what the program has: no key, flag or table is missing or gone.
+//!
+//! Guarantees: keys are those of the tables that are parsed, flags those of `--help`, tables those
+//! of `init --sql`. Does not: judge what a page says about them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::program::Desk;
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Everything between a pair of `backticks`.
+fn code_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// The first word of each row that stands in backticks, such as `url` of `[store] url`.
+fn rows_of(text: &str) -> BTreeSet<String> {
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let first = rows.filter_map(|row| row.split(" | ").next());
+    first.flat_map(|cell| code_of(cell).map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// The keys that a table of the configuration has, as its struct in the source says.
+fn keys_of<'s>(source: &'s str, table: &str) -> Vec<&'s str> {
+    let begin = source.find(&format!("struct {table} {{")).unwrap();
+    let inside = source[begin..].split("\n}").next().unwrap();
+    let fields = inside.lines().filter_map(|line| line.trim().strip_prefix("pub(crate) "));
+    let names = fields.filter_map(|field| field.split(':').next());
+    names.filter(|name| !name.starts_with('_')).collect()
+}
+
+#[test]
+fn every_key_of_the_configuration_has_its_row() {
+    let source = read("crates/cli/src/config/file.rs");
+    let mut keys = BTreeSet::new();
+    for (table, before) in [
+        ("StoreTable", "[store] "),
+        ("RelayTable", "[relay] "),
+        ("AuditTable", "[audit] "),
+        ("DestinationTable", ""),
+        ("RetryTable", "retry."),
+    ] {
+        let names = keys_of(&source, table).into_iter().filter(|name| *name != "retry");
+        keys.extend(names.map(|name| format!("{before}{name}")));
+    }
+    let page = read("docs/configuration.md");
+    let (of_keys, rest) = page.split_once("Refused by name").unwrap();
+    assert_eq!(rows_of(of_keys), keys);
+    for later in source.lines().filter_map(|line| line.split_once("rename = \"")) {
+        let key = later.1.split('"').next().unwrap();
+        let named = code_of(rest).any(|code| code.trim_matches(['[', ']']) == key);
+        assert!(named, "{key} is refused as not yet, and the page does not say so");
+    }
+}
+
+#[test]
+fn every_flag_of_the_receiver_has_its_row() {
+    let help = Desk::empty().run(&["receiver", "--help"]);
+    let own = help.is_done().out.split("Options of every verb").next().unwrap();
+    let words = own.split_whitespace().filter(|word| word.starts_with("--"));
+    let mut flags: BTreeSet<_> = words.map(str::to_owned).collect();
+    flags.remove("--help");
+    flags.insert("--store".to_owned());
+    let page = read("docs/http.md");
+    let rows = rows_of(page.split_once("| flag |").unwrap().1);
+    let named = rows.iter().map(|flag| flag.split(' ').next().unwrap().to_owned());
+    assert_eq!(named.collect::<BTreeSet<_>>(), flags);
+}
+
+#[test]
+fn every_table_of_the_schema_has_its_row() {
+    let schema = Desk::empty().run(&["init", "--sql"]);
+    let made = schema.is_done().out.lines().filter_map(|line| line.strip_prefix("CREATE TABLE "));
+    let tables: BTreeSet<_> = made.map(|rest| rest.trim_end_matches('(').to_owned()).collect();
+    let page = read("docs/sql.md");
+    let rows = rows_of(page.split_once("## What may be read").unwrap().1);
+    assert_eq!(rows.len(), tables.len());
+    for table in tables {
+        let name = table.split('(').next().unwrap();
+        assert!(rows.contains(name), "{name} has no row");
+    }
+}
