@@ -44,6 +44,9 @@ struct Queued {
     relay_not_before: Option<Instant>,
     is_closed: bool,
     writer_sleeps: bool,
+    /// The last group had several members: a thread that commits alone would make the others,
+    /// who are about to come, wait for its fsync.
+    is_crowded: bool,
 }
 
 impl CommitQueue {
@@ -116,7 +119,7 @@ impl Shared {
     /// Commits `member` here and now, or gives it back because others are at it.
     fn commit_inline(&self, member: Box<dyn Member>) -> Option<Box<dyn Member>> {
         let queued = self.lock();
-        if !queued.members.is_empty() {
+        if !queued.members.is_empty() || queued.is_crowded {
             return Some(member);
         }
         let mut writer = match self.writer.try_lock() {
@@ -179,6 +182,7 @@ impl Shared {
             size += member.size();
             members.extend(queued.members.remove(at));
         }
+        queued.is_crowded = members.len() > 1;
     }
 
     fn write(&self, writer: &mut Writer, members: &mut Vec<Box<dyn Member>>) {
