@@ -47,3 +47,17 @@ pub struct Lease {
     /// How long it lasts.
     pub length: Span,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_grows_even_when_the_clock_went_back() {
+        let token = Token::new(100);
+        assert_eq!(token.next(Micros::new(5000)), Token::new(5000));
+        assert_eq!(token.next(Micros::new(100)), Token::new(101));
+        assert_eq!(token.next(Micros::new(5)), Token::new(101));
+        assert_eq!(Token::new(i64::MAX).next(Micros::new(5)), Token::new(i64::MAX));
+    }
+}

@@ -5,12 +5,14 @@
 
 use counterfoil_core::domain::transition::Verdict;
 use counterfoil_core::domain::{
-    Answer, Completion, Delivery, Input, Judge, Micros, Next, OnRefusal, Outcome, Position,
-    ReceiptOutcome, State, Terms, Token, Transition, transition,
+    Answer, Completion, Delivery, Idempotent, Input, Judge, Micros, Next, OnRefusal, Outcome,
+    Position, ReceiptOutcome, State, Terms, Token, Transition, transition,
 };
 use proptest::prelude::*;
 
-use crate::shape::{NOW, TOKEN, all_terms, inputs, positions, unsound};
+use crate::shape::{
+    NOW, TOKEN, after, all_terms, answered, before, inputs, positions, terms, unsound,
+};
 
 /// One pair and its answer.
 struct Pair<'a> {
@@ -370,6 +372,46 @@ fn a_machine_is_never_stuck() {
         };
         must(moved, "a look at what is due led nowhere")
     });
+}
+
+#[test]
+fn what_is_handed_back_was_no_attempt() {
+    every_pair(|pair| {
+        let Input::HandedBack { .. } = pair.input else { return Ok(()) };
+        let (Some(before), true) = (pair.open_before(), pair.is_own()) else { return Ok(()) };
+        let Some(after) = pair.open_after() else { return Err("it was not taken back".into()) };
+        let counted = |open: &Delivery| match before.state {
+            State::Asking => (open.asks, open.attempts),
+            _ => (open.attempts, open.asks),
+        };
+        let ((was, other_was), (is, other_is)) = (counted(before), counted(after));
+        must(is == was.saturating_sub(1) && other_is == other_was, "it still counts")
+    });
+}
+
+/// A request of the last lease could still be on its way when the receiver says "not there".
+#[test]
+fn not_there_counts_only_when_it_is_quiet() {
+    let terms = terms(Idempotent::No, true);
+    for (lease_ended, counts) in [(before(60), true), (before(59), false), (after(1), false)] {
+        let asking = Delivery {
+            state: State::Asking,
+            in_doubt: true,
+            asks: 1,
+            token: TOKEN,
+            lease_until: Some(after(10)),
+            available_at: Some(after(10)),
+            first_sent_at: Some(before(600)),
+            last_lease_until: Some(lease_ended),
+            ..Delivery::new(7, NOW)
+        };
+        let said = Answer::NotThere { believed: true, reason: "no such key".into() };
+        let answer = transition(&Position::Open(asking), answered(TOKEN, said), &terms, NOW);
+        let Transition::Applied { next: Next::Open(open), .. } = answer else {
+            panic!("{answer:?}")
+        };
+        assert_eq!(!open.in_doubt, counts, "lease ended {lease_ended:?}");
+    }
 }
 
 fn arbitrary_delivery() -> impl Strategy<Value = Delivery> {

@@ -4,6 +4,7 @@
 //! database have tests of their own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterfoil_core::domain::{
     Command, CommandRefused, Micros, OrderingKey, ReceiptOutcome, Span,
@@ -208,13 +209,15 @@ pub(super) async fn one_of_many_writers_records<H: Hands>(hands: H) {
 
 pub(super) async fn wakes_who_waits_for_work<H: Hands>(hands: H) {
     let scene = Arc::new(Scene::new(hands, forever()).await);
-    let long = std::time::Duration::from_secs(60);
+    let long = Duration::from_secs(10);
     // What was committed before may be told first.
-    scene.store.changed(std::time::Duration::from_millis(1)).await;
+    scene.store.changed(Duration::from_millis(1)).await;
     let waiter = tokio::spawn({
         let scene = Arc::clone(&scene);
         async move { tokio::time::timeout(long, scene.store.changed(long * 2)).await.is_ok() }
     });
+    // So that it waits already; if it does not yet, the case is easier, not wrong.
+    tokio::time::sleep(Duration::from_millis(50)).await;
     scene.enqueue("a").await;
     assert!(waiter.await.unwrap(), "a commit ends the wait");
 }
