@@ -9,20 +9,7 @@ use super::backoff::Pace;
 use super::time::{Micros, Span};
 use super::window;
 
-/// Whether the receiver folds repeats of a key into one effect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Idempotent {
-    /// It does, while it remembers the key.
-    Window {
-        /// How long it remembers, from the first send.
-        key_ttl: Span,
-    },
-    /// It does, for ever.
-    Forever,
-    /// It does not.
-    No,
-}
+pub use super::window::Idempotent;
 
 /// What makes a command complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

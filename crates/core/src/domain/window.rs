@@ -3,8 +3,24 @@
 //! Guarantees: inside the window a resend with the same id folds into the first effect. Does not:
 //! trust a clock that went back: that counts as over.
 
-use super::contract::Idempotent;
+use serde::{Deserialize, Serialize};
+
 use super::time::{Micros, Span};
+
+/// Whether the receiver folds repeats of a key into one effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Idempotent {
+    /// It does, while it remembers the key.
+    Window {
+        /// How long it remembers, from the first send.
+        key_ttl: Span,
+    },
+    /// It does, for ever.
+    Forever,
+    /// It does not.
+    No,
+}
 
 /// The share of `key_ttl` that is used: 95 %, so that two clocks may differ a little.
 pub const USED: (i64, i64) = (95, 100);
