@@ -177,6 +177,39 @@ async fn a_handler_of_three_leases_length_runs_once() {
     assert!((8..=9).contains(&renewals), "a third of a lease apart: {renewals}");
 }
 
+/// Two renewals fail in a store that is down for a moment each: they are made up for at once, not
+/// a third of a lease later, when it would be too late.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_failed_is_made_up_for_at_once() {
+    let mut scene = Scene::with(Receiver::without_keys(), Idempotent::No, |transport| {
+        transport.request_timeout(Some(secs(1)))
+    });
+    scene.terms.pace.lease = secs(6);
+    scene.enqueue("A").await;
+    let long = handler(|_: Attempt| async {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        Ok::<_, HandlerError>("done")
+    });
+    let store = scene.watched();
+    let served = vec![scene.serving(SHIPPING, Arc::new(long))];
+    let relay = scene.start_on(&store, served, scene.options());
+    let other_store = scene.store.reopen(scene.clock.clone());
+    let other = scene.start_on(&other_store, scene.served(), scene.options().owner("other"));
+    for _ in 0..2 {
+        pass(1.9).await;
+        store.trouble().down = true;
+        pass(0.2).await;
+        store.trouble().down = false;
+    }
+    pass(5.0).await;
+    relay.stop().await;
+    other.stop().await;
+    assert!(!scene.heard.has(|notice| matches!(notice, Notice::LeaseLost { .. })));
+    assert!(!scene.heard.has(|notice| matches!(notice, Notice::Parked { .. })));
+    let source = scene.story("A").await.receipts[0].source.clone();
+    assert_eq!(source.as_deref(), Some("relay"));
+}
+
 /// A handler whose renewals did not arrive: it is announced, left to run, and settles late.
 #[tokio::test(start_paused = true)]
 async fn a_lost_renewal_is_told_and_the_handler_is_left_to_run() {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use counterfoil_testkit::Script;
+use tokio::time::Instant;
 
 use crate::scene::{Scene, pass};
 
@@ -40,22 +41,34 @@ async fn settles_and_claims_share_one_write() {
     assert!(made.len() <= 12, "{made:?}");
 }
 
-/// Sends that end one by one: the first half is written when it is together, not one by one.
+/// Half of the workers ended: they are settled at that very moment, before any timer.
 #[tokio::test(start_paused = true)]
 async fn half_the_workers_do_not_wait_for_age() {
-    let scene = Scene::new();
-    for number in 0..8 {
-        let id = format!("A-{number}");
-        scene.enqueue(&id).await;
-        let wait = if number < 4 { 1_000 } else { 9_000 };
-        scene.transport.script(&id, Script::receive().after(Duration::from_millis(wait)));
+    for (quick, at_once) in [(3, false), (4, true)] {
+        let scene = Scene::new();
+        for number in 0..8 {
+            let id = format!("A-{number}");
+            scene.enqueue(&id).await;
+            let wait = if number < quick { 1_000 } else { 9_000 };
+            scene.transport.script(&id, Script::receive().after(Duration::from_millis(wait)));
+        }
+        let relay = scene.start(scene.options().workers(8));
+        while scene.receiver.effects("A-7") == 0 {
+            tokio::task::yield_now().await;
+        }
+        let began = Instant::now();
+        pass(1.0).await;
+        // A task that only yields keeps paused time where it is.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(began.elapsed() < Duration::from_millis(1_001), "{:?}", began.elapsed());
+        let state = scene.state("A-0").await;
+        assert_eq!(state, if at_once { "completed" } else { "sending" }, "{quick} of 8");
+        pass(0.01).await;
+        assert_eq!(scene.state("A-0").await, "completed");
+        relay.stop().await;
     }
-    let store = scene.watched();
-    let relay = scene.start_on(&store, scene.served(), scene.options().workers(8));
-    pass(2.0).await;
-    let settles: Vec<_> = store.made().iter().map(|made| made.settles).collect();
-    assert_eq!(settles.iter().filter(|count| **count > 0).collect::<Vec<_>>(), [&4]);
-    relay.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
