@@ -236,3 +236,41 @@ pub(crate) fn insert_attempt(
     ])?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_core::domain::{Command, CommandId};
+
+    use super::*;
+
+    /// The state machine compares the token too, in the same transaction: this is the second lock.
+    #[test]
+    fn a_write_counts_only_for_the_token_and_state_that_were_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, _) = crate::connection::init(&folder.path().join("s.db"), None).unwrap();
+        let now = Micros::EARLIEST;
+        let mut group = Group::new(&own, now);
+        let id = CommandId::new("a").unwrap();
+        let command = Command::json("a", "shipping", "k", &1).unwrap();
+        let n = crate::enqueue::insert(&mut group, &id, None, &command).unwrap().unwrap();
+        let Some(Position::Open(read)) = read(&mut group, n).unwrap().map(|found| found.position)
+        else {
+            panic!("it is open");
+        };
+        let subject = Subject {
+            n,
+            command_id: "a",
+            destination: "shipping",
+            digests: None,
+            started_at: None,
+        };
+        let newer = Delivery { token: read.token.next(now), ..read.clone() };
+        assert!(update(&mut group, subject, &read, &newer).unwrap());
+        let elsewhere = Delivery { state: State::Sending, ..newer.clone() };
+        for stale in [read, elsewhere] {
+            assert!(!update(&mut group, subject, &stale, &newer).unwrap(), "{stale:?}");
+            assert!(!end(&mut group, &stale).unwrap(), "{stale:?}");
+        }
+        assert!(end(&mut group, &newer).unwrap());
+    }
+}

@@ -89,3 +89,39 @@ async fn a_decision_needs_an_event_and_bodies_within_bounds() {
     assert!(refused.to_string().contains("body_bytes_max"), "{refused}");
     assert_eq!(store.load(&Stream::new("订单-1").unwrap(), 0, 9).await.unwrap(), []);
 }
+
+/// A rule of the user's own stops the decision after its commands were inserted.
+#[tokio::test]
+async fn a_decision_whose_event_fails_leaves_no_command() {
+    let (folder, store) = fresh();
+    let stranger = Connection::open(folder.path().join("s.db")).unwrap();
+    let once = "CREATE UNIQUE INDEX mine ON counterfoil_event(kind)";
+    stranger.execute_batch(once).unwrap();
+    store.append(decision(0)).await.unwrap().unwrap();
+    store.append(decision(1)).await.unwrap_err();
+    let commands = "SELECT (SELECT count(*) FROM counterfoil_outbox), \
+                    (SELECT sum(commands) FROM counterfoil_event)";
+    let counts = stranger.query_row(commands, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    assert_eq!(counts.unwrap(), (3, 3));
+}
+
+/// Whatever moment a reader takes, each event stands there with all of its commands.
+#[test]
+fn no_snapshot_shows_a_decision_in_part() {
+    let (folder, store) = fresh();
+    let stranger = Connection::open(folder.path().join("s.db")).unwrap();
+    let differ = "SELECT (SELECT count(*) FROM counterfoil_outbox) \
+                  - (SELECT total(commands) FROM counterfoil_event)";
+    let mut differ = stranger.prepare(differ).unwrap();
+    std::thread::scope(|scope| {
+        let deciding = scope.spawn(|| {
+            for seq in 0..100 {
+                store.append_blocking(decision(seq)).unwrap().unwrap();
+            }
+        });
+        while !deciding.is_finished() {
+            let differ: f64 = differ.query_row([], |row| row.get(0)).unwrap();
+            assert!(differ.abs() < 0.5, "{differ} commands without their event");
+        }
+    });
+}

@@ -1,6 +1,7 @@
 //! The store as a whole: from a command to its receipt, and what each reader sees of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
@@ -14,6 +15,7 @@ use counterfoil_core::port::store::{
     Reported, Settle, Settled, WriteRefused,
 };
 use counterfoil_sqlite::SqliteStore;
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 pub(crate) fn terms() -> Arc<Terms> {
@@ -184,5 +186,26 @@ async fn an_expectation_only_reads() {
     for sql in ["DELETE FROM counterfoil_meta", "no sql", "PRAGMA query_only = 0; SELECT 1"] {
         let refused = store.expected(sql, 0, 5).await;
         assert!(refused.is_err(), "{sql}: {refused:?}");
+    }
+}
+
+/// What a relay does between a claim's answer and its settle is the network's: by then the claim
+/// stands for everybody, and nothing is held that another would wait for.
+#[tokio::test]
+async fn a_claim_is_committed_before_its_answer_and_leaves_no_transaction_open() {
+    let (folder, store) = fresh();
+    declare(&store).await;
+    let stranger = Connection::open(folder.path().join("s.db")).unwrap();
+    stranger.busy_timeout(Duration::ZERO).unwrap();
+    let sending = "SELECT count(*) FROM counterfoil_delivery WHERE state = 'sending'";
+    for i in 0..20_i64 {
+        store.enqueue(vec![command(&format!("c{i}"))]).await.unwrap();
+        assert_eq!(store.exchange(claim(1)).await.unwrap().claimed.len(), 1);
+        let found: i64 = stranger.query_row(sending, [], |row| row.get(0)).unwrap();
+        assert_eq!(found, i + 1, "claims that can be seen");
+        // Neither a writer nor a reader of ours is in a transaction: this waits for both.
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: i64 = stranger.query_row(checkpoint, [], |row| row.get(0)).unwrap();
+        assert_eq!(busy, 0, "a transaction is open");
     }
 }
