@@ -55,9 +55,9 @@ pub(crate) fn many_committers(scale: &Scale, ids: Ids) -> Result<Figure> {
         let folder = scale.folder()?;
         raw.push(limit::group_commit(&folder.path().join("raw.db"), ids, 64, scale.seconds)?);
         let store = SqliteStore::init(folder.path().join("ours.db"), None)?;
-        let committers = Committers::start(&store, ids, 64, 0);
+        let committers = Committers::start(&store, ids, 64);
         std::thread::sleep(Duration::from_secs_f64(scale.seconds));
-        ours.push(committers.stop()?.rate);
+        ours.push(committers.stop()?);
     }
     let (ours, limit) = (median(&ours), median(&raw));
     Ok(Figure {
@@ -74,48 +74,40 @@ pub(crate) fn many_committers(scale: &Scale, ids: Ids) -> Result<Figure> {
 }
 
 /// Threads that commit decisions until they are stopped.
-pub(crate) struct Committers {
-    threads: Vec<std::thread::JoinHandle<Result<Vec<f64>>>>,
+struct Committers {
+    threads: Vec<std::thread::JoinHandle<Result<u64>>>,
     stop: Arc<AtomicBool>,
     begun: Instant,
 }
 
-/// What committers did.
-pub(crate) struct Committed {
-    /// Decisions a second.
-    pub(crate) rate: f64,
-    /// How long each waited, in ms.
-    pub(crate) waits_ms: Vec<f64>,
-}
-
 impl Committers {
-    pub(crate) fn start(store: &SqliteStore, ids: Ids, count: usize, from: u64) -> Self {
-        let (next, stop) = (Arc::new(AtomicU64::new(from)), Arc::new(AtomicBool::new(false)));
+    fn start(store: &SqliteStore, ids: Ids, count: usize) -> Self {
+        let (next, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let threads = (0..count)
             .map(|_| {
                 let (store, next, stop) = (store.clone(), Arc::clone(&next), Arc::clone(&stop));
                 std::thread::spawn(move || {
-                    let mut waits = vec![];
+                    let mut count = 0;
                     while !stop.load(Ordering::Relaxed) {
                         let decision = decision(ids, next.fetch_add(1, Ordering::Relaxed))?;
-                        let started = Instant::now();
                         store.append_blocking(decision)??;
-                        waits.push(started.elapsed().as_secs_f64() * 1e3);
+                        count += 1;
                     }
-                    Ok(waits)
+                    Ok(count)
                 })
             })
             .collect();
         Self { threads, stop, begun: Instant::now() }
     }
 
-    pub(crate) fn stop(self) -> Result<Committed> {
+    /// Decisions a second.
+    fn stop(self) -> Result<f64> {
         self.stop.store(true, Ordering::Relaxed);
         let elapsed = self.begun.elapsed().as_secs_f64();
-        let mut waits_ms = vec![];
+        let mut count = 0;
         for thread in self.threads {
-            waits_ms.extend(thread.join().map_err(|_| anyhow!("a committer panicked"))??);
+            count += thread.join().map_err(|_| anyhow!("a committer panicked"))??;
         }
-        Ok(Committed { rate: waits_ms.len() as f64 / elapsed, waits_ms })
+        Ok(count as f64 / elapsed)
     }
 }

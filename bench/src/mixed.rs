@@ -1,20 +1,21 @@
-//! S3b: decisions committed by 64 threads while a relay drains them, through one writer.
+//! S3b: decisions committed by 64 tasks while a relay drains them, through one writer.
 //!
 //! Guarantees: both rates are taken over the same time. Does not: stop the committers when the
 //! relay falls behind; a backlog keeps it busy from the start.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use counterfoil::Quiet;
 use counterfoil::relay::{Options, Relay};
 use counterfoil::sqlite::SqliteStore;
+use counterfoil::{Quiet, Store as _};
 
-use crate::commit::Committers;
 use crate::drain::{preload, runtime, served};
 use crate::figure::{Figure, median, quantile};
 use crate::limit;
-use crate::load::{Ids, Scale};
+use crate::load::{Ids, Scale, decision};
 
 /// S3b.
 pub(crate) fn commit_and_drain(scale: &Scale, ids: Ids) -> Result<Figure> {
@@ -37,15 +38,14 @@ pub(crate) fn commit_and_drain(scale: &Scale, ids: Ids) -> Result<Figure> {
         let relaying = runtime.spawn(relay.run(async move {
             let _ = stopped.await;
         }));
-        let committers = Committers::start(&store, ids, 64, backlog as u64);
-        std::thread::sleep(Duration::from_secs_f64(scale.seconds));
-        let committed = committers.stop()?;
+        let until = Duration::from_secs_f64(scale.seconds);
+        let committed = runtime.block_on(commit(&store, ids, backlog as u64, until))?;
         let after = receipts(&path)?;
         let _ = stop.send(());
         runtime.block_on(relaying)??;
-        decided.push(committed.rate);
+        decided.push(committed.len() as f64 / scale.seconds);
         delivered.push((after - before) as f64 / scale.seconds);
-        waits.extend(committed.waits_ms);
+        waits.extend(committed);
     }
     let (decided, delivered, limit) = (median(&decided), median(&delivered), median(&raw));
     let ours = decided.min(delivered);
@@ -65,6 +65,31 @@ pub(crate) fn commit_and_drain(scale: &Scale, ids: Ids) -> Result<Figure> {
             ("commit max ms".into(), quantile(&waits, 1.0)),
         ],
     })
+}
+
+/// 64 tasks, each a decision after the other: how long each decision took, in ms.
+async fn commit(store: &SqliteStore, ids: Ids, from: u64, lasts: Duration) -> Result<Vec<f64>> {
+    let (next, until) = (Arc::new(AtomicU64::new(from)), Instant::now() + lasts);
+    let tasks: Vec<_> = (0..64)
+        .map(|_| {
+            let (store, next) = (store.clone(), Arc::clone(&next));
+            tokio::spawn(async move {
+                let mut waits = vec![];
+                while Instant::now() < until {
+                    let decision = decision(ids, next.fetch_add(1, Ordering::Relaxed))?;
+                    let started = Instant::now();
+                    store.append(decision).await??;
+                    waits.push(started.elapsed().as_secs_f64() * 1e3);
+                }
+                Ok::<_, anyhow::Error>(waits)
+            })
+        })
+        .collect();
+    let mut waits = vec![];
+    for task in tasks {
+        waits.extend(task.await??);
+    }
+    Ok(waits)
 }
 
 fn receipts(path: &std::path::Path) -> Result<i64> {

@@ -19,8 +19,16 @@ use crate::sql::Sql;
 
 /// One decision.
 pub(crate) struct Decision {
-    pub(crate) append: Append,
-    pub(crate) body_bytes_max: usize,
+    append: Append,
+    planned: Appended,
+}
+
+impl Decision {
+    /// Checks on the caller's own thread what can be checked without the store.
+    pub(crate) fn new(append: Append, body_bytes_max: usize) -> Result<Self, WriteRefused> {
+        let planned = plan(&append, body_bytes_max)?;
+        Ok(Self { append, planned })
+    }
 }
 
 impl Work for Decision {
@@ -31,11 +39,7 @@ impl Work for Decision {
     }
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Self::Answer> {
-        let append = &self.append;
-        let planned = match plan(append, self.body_bytes_max) {
-            Ok(planned) => planned,
-            Err(refused) => return Ok(Err(refused)),
-        };
+        let (append, planned) = (&self.append, &self.planned);
         let stream = append.stream.as_str();
         let actual = group.sql(Sql::EventHead)?.query_row([stream], |row| row.get(0))?;
         if let Err(refused) = check_version(append, actual) {
@@ -46,11 +50,11 @@ impl Work for Decision {
                 return Ok(Err(cause_taken(&append.stream, cause)));
             }
         }
-        if let Some(taken) = insert_commands(group, append, &planned)? {
+        if let Some(taken) = insert_commands(group, append, planned)? {
             return Ok(Err(WriteRefused::Conflict { id: taken.to_string() }));
         }
         insert_events(group, append)?;
-        Ok(Ok(planned))
+        Ok(Ok(planned.clone()))
     }
 
     fn stands(&self, store: &Connection, answer: &Self::Answer) -> rusqlite::Result<Option<bool>> {

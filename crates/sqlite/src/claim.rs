@@ -10,9 +10,10 @@ use counterfoil_core::domain::{
     Attempted, Delivery, Digest, Input, Micros, Next, OutboxRow, Position, Receipt, Seed, State,
     Transition, transition,
 };
-use counterfoil_core::port::store::{ClaimFrom, Claimed, Exchange, Exchanged, ParkedNow};
+use counterfoil_core::port::store::{ClaimFrom, Claimed, Exchange, ParkedNow};
 use rusqlite::params;
 
+use crate::exchange::Written;
 use crate::group::Group;
 use crate::position::{self, Subject};
 use crate::row::{self, Unreadable, micros};
@@ -51,7 +52,7 @@ pub(crate) fn claim(
     group: &mut Group<'_>,
     looking: &Looking<'_>,
     limit: usize,
-    done: &mut Exchanged,
+    done: &mut Written,
 ) -> rusqlite::Result<()> {
     let mut left = limit;
     for _ in 0..PASSES_MAX {
@@ -59,20 +60,20 @@ pub(crate) fn claim(
         let more = due.len() > left;
         due.truncate(left);
         for due in due {
-            let few = done.claimed.len() + done.parked.len() < FEW;
+            let few = done.claimed.len() + done.exchanged.parked.len() < FEW;
             if !few && group.is_long() {
-                done.more = true;
+                done.exchanged.more = true;
                 return Ok(());
             }
             left -= usize::from(take(group, looking, due, done)?);
         }
         if !more || left == 0 {
-            done.more |= more;
+            done.exchanged.more |= more;
             return Ok(());
         }
         // Those that were parked or put off gave their places to others.
     }
-    done.more = true;
+    done.exchanged.more = true;
     Ok(())
 }
 
@@ -99,20 +100,41 @@ fn read_due(
     Ok(due)
 }
 
+/// A claimed command before its digests are known: whoever claims computes them after the commit,
+/// not the one thread that all writers wait for.
+pub(crate) struct Fresh {
+    command: OutboxRow,
+    delivery: Delivery,
+    taken_over: bool,
+}
+
+impl Fresh {
+    /// With its digests.
+    pub(crate) fn claimed(self) -> Claimed {
+        let Self { command, delivery, taken_over } = self;
+        let (digest, row_digest) = digests(&command);
+        Claimed { command: Arc::new(command), delivery, digest, row_digest, taken_over }
+    }
+}
+
+/// SHA-256 of the body and of the row.
+fn digests(command: &OutboxRow) -> (Digest, Digest) {
+    let digest = Digest::of(&command.body);
+    (digest, command.row_digest(digest))
+}
+
 /// Moves one due delivery on; whether it was claimed.
 fn take(
     group: &mut Group<'_>,
     looking: &Looking<'_>,
     due: Due,
-    done: &mut Exchanged,
+    done: &mut Written,
 ) -> rusqlite::Result<bool> {
     let Due { delivery, command } = due;
     let command = match command {
         Ok(command) => command,
         Err(broken) => return park(group, looking, &delivery, broken, done).map(|()| false),
     };
-    let digest = Digest::of(&command.body);
-    let row_digest = command.row_digest(digest);
     let moved = advance(&delivery, &command, looking, group.now);
     let taken_over = delivery.lease_until.is_some();
     let subject = Subject {
@@ -120,7 +142,7 @@ fn take(
         command_id: command.command_id.as_str(),
         destination: command.destination.as_str(),
         // They are written by whatever ends an attempt; a plain claim ends none.
-        digests: taken_over.then_some((digest, row_digest)),
+        digests: taken_over.then(|| digests(&command)),
         started_at: None,
     };
     for attempted in &moved.attempted {
@@ -144,11 +166,10 @@ fn take(
     }
     if is_claim {
         group.save_clock();
-        let command = Arc::new(command);
-        done.claimed.push(Claimed { command, delivery: next, digest, row_digest, taken_over });
+        done.claimed.push(Fresh { command, delivery: next, taken_over });
     } else if next.state.is_parked() {
         let reason = next.last_outcome.unwrap_or_else(|| "its window is over".into());
-        done.parked.push(ParkedNow {
+        done.exchanged.parked.push(ParkedNow {
             command: command.command_id.to_string(),
             destination: command.destination.to_string(),
             state: next.state,
@@ -228,7 +249,7 @@ fn park(
     looking: &Looking<'_>,
     delivery: &Delivery,
     broken: Broken,
-    done: &mut Exchanged,
+    done: &mut Written,
 ) -> rusqlite::Result<()> {
     let position = Position::Open(delivery.clone());
     let input = Input::Unreadable { reason: broken.why.clone() };
@@ -238,7 +259,7 @@ fn park(
         return Ok(());
     };
     position::park(group, &next)?;
-    done.parked.push(ParkedNow {
+    done.exchanged.parked.push(ParkedNow {
         command: String::from_utf8_lossy(&broken.command_id).into_owned(),
         destination: looking.from.destination.to_string(),
         state: next.state,

@@ -8,7 +8,7 @@ use counterfoil_core::domain::{Micros, Reason, State};
 use counterfoil_core::port::store::{Exchange, Exchanged, Settled};
 use rusqlite::{Connection, params};
 
-use crate::claim::{Looking, claim};
+use crate::claim::{Fresh, Looking, claim};
 use crate::destination::{Admission, admission};
 use crate::group::Group;
 use crate::member::Work;
@@ -39,8 +39,22 @@ impl Exchanging {
     }
 }
 
+/// What an exchange wrote.
+pub(crate) struct Written {
+    pub(crate) exchanged: Exchanged,
+    pub(crate) claimed: Vec<Fresh>,
+}
+
+impl Written {
+    /// All of it, with the digests of what was claimed.
+    pub(crate) fn finish(self) -> Exchanged {
+        let claimed = self.claimed.into_iter().map(Fresh::claimed).collect();
+        Exchanged { claimed, ..self.exchanged }
+    }
+}
+
 impl Work for Exchanging {
-    type Answer = Exchanged;
+    type Answer = Written;
 
     fn size(&self) -> usize {
         let Exchange { settles, renewals, claim_limit, .. } = &self.exchange;
@@ -51,7 +65,7 @@ impl Work for Exchanging {
         true
     }
 
-    fn peek(&self, store: &Connection, now: Micros) -> rusqlite::Result<Option<Exchanged>> {
+    fn peek(&self, store: &Connection, now: Micros) -> rusqlite::Result<Option<Written>> {
         let exchange = &self.exchange;
         if !exchange.settles.is_empty() || !exchange.renewals.is_empty() {
             return Ok(None);
@@ -73,21 +87,23 @@ impl Work for Exchanging {
                 }
             }
         }
-        Ok(Some(nothing))
+        Ok(Some(Written { exchanged: nothing, claimed: Vec::new() }))
     }
 
-    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Exchanged> {
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Written> {
         let exchange = &self.exchange;
-        let mut done = Exchanged { settled: settle_all(group, exchange)?, ..Exchanged::default() };
+        let settled = settle_all(group, exchange)?;
+        let exchanged = Exchanged { settled, ..Exchanged::default() };
+        let mut done = Written { exchanged, claimed: Vec::new() };
         for lease in &exchange.renewals {
             if !renew(group, lease)? {
-                done.lost.push(lease.n);
+                done.exchanged.lost.push(lease.n);
             }
         }
         for from in &exchange.claim_from {
             let row = group.sql(Sql::DestinationRow)?;
             match admission(row, &from.destination, &from.terms.contract)? {
-                Admission::Differs => done.differing.push(from.destination.clone()),
+                Admission::Differs => done.exchanged.differing.push(from.destination.clone()),
                 Admission::Paused => {}
                 Admission::Open => {
                     let limit =
@@ -102,8 +118,8 @@ impl Work for Exchanging {
     }
 
     /// What was handed back or put off may be due for others.
-    fn wakes(&self, answer: &Exchanged) -> bool {
-        answer.settled.contains(&Settled::Open(State::Pending))
+    fn wakes(&self, answer: &Written) -> bool {
+        answer.exchanged.settled.contains(&Settled::Open(State::Pending))
     }
 }
 

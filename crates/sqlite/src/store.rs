@@ -134,15 +134,18 @@ impl SqliteStore {
         &self,
         append: Append,
     ) -> Result<Result<Appended, WriteRefused>, StoreError> {
-        self.inner.queue.commit_blocking(self.deciding(append))
+        match self.deciding(append) {
+            Ok(decision) => self.inner.queue.commit_blocking(decision),
+            Err(refused) => Ok(Err(refused)),
+        }
     }
 
     fn enqueueing(&self, commands: Vec<Command>) -> Enqueue {
         Enqueue { commands, body_bytes_max: self.inner.options.body_bytes_max }
     }
 
-    fn deciding(&self, append: Append) -> Decision {
-        Decision { append, body_bytes_max: self.inner.options.body_bytes_max }
+    fn deciding(&self, append: Append) -> Result<Decision, WriteRefused> {
+        Decision::new(append, self.inner.options.body_bytes_max)
     }
 
     async fn read<T: Send + 'static>(
@@ -184,7 +187,10 @@ impl Store for SqliteStore {
     }
 
     async fn append(&self, append: Append) -> Result<Result<Appended, WriteRefused>, StoreError> {
-        self.inner.queue.commit(self.deciding(append)).await
+        match self.deciding(append) {
+            Ok(decision) => self.inner.queue.commit(decision).await,
+            Err(refused) => Ok(Err(refused)),
+        }
     }
 
     async fn load(
@@ -210,7 +216,7 @@ impl Store for SqliteStore {
         let mut done = Exchanged::default();
         for part in Exchanging::parts(exchange, self.inner.options.body_bytes_max) {
             let written = match self.inner.queue.commit(part).await {
-                Ok(written) => written,
+                Ok(written) => written.finish(),
                 Err(error) if done.settled.is_empty() => return Err(error),
                 // Parts before this one stand.
                 Err(error) => return Err(StoreError::NotKnown(error.to_string())),

@@ -30,6 +30,10 @@ mod linux {
     /// The longest pause between two looks for that commit.
     const LOOK_PAUSE_MAX: Duration = Duration::from_millis(5);
 
+    /// How long the watch rests after it told of a commit: a busy log has thousands of writes a
+    /// second, most of them this process's own, and a hint a millisecond is enough.
+    const REST: Duration = Duration::from_millis(1);
+
     /// Room for the events of one read.
     const EVENT_BYTES: usize = 4096;
 
@@ -81,6 +85,7 @@ mod linux {
             }
             if becomes_visible(&reader, &mut seen) {
                 wake.commit();
+                std::thread::sleep(REST);
             }
         }
     }

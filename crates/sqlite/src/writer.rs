@@ -153,9 +153,14 @@ pub(crate) fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Called by SQLite with the number of waits so far; whether to go on.
 fn wait_for_lock(waits: i32) -> bool {
-    let step = if waits < 10 { Duration::from_micros(200) } else { Duration::from_millis(1) };
+    // A writer in a tight loop frees the lock for moments only: who looks seldom never gets it.
+    let step = match waits {
+        0..200 => Duration::from_micros(50),
+        200..2_000 => Duration::from_micros(200),
+        _ => Duration::from_millis(1),
+    };
     std::thread::sleep(step);
-    waits < 30_000
+    waits < 31_600
 }
 
 /// Answers whom reading alone can answer.
