@@ -83,6 +83,7 @@ macro_rules! store_suite {
                 what_is_handed_back_is_as_before
                 handing_back_keeps_what_was_sent_before
                 handing_back_a_lost_lease_changes_nothing
+                a_late_completed_beside_a_newer_lease_is_told_as_late
                 a_pause_lets_what_is_in_flight_end
                 behind_a_pause_nothing_dies
             }

@@ -143,6 +143,18 @@ pub(super) async fn handing_back_a_lost_lease_changes_nothing<H: Hands>(hands: H
     assert_eq!(scene.settle(&second, completed()).await, Settled::Ended("completed"));
 }
 
+pub(super) async fn a_late_completed_beside_a_newer_lease_is_told_as_late<H: Hands>(hands: H) {
+    let scene = Scene::new(hands, forever()).await;
+    let first = scene.claimed("a").await;
+    scene.advance(31);
+    let second = scene.claim().await;
+    assert_eq!(scene.settle(&first, completed()).await, Settled::Ended("completed"));
+    assert_eq!(scene.tries("a").await, ["send expired", "late completed"]);
+    let receipt = scene.story("a").await.receipts.remove(0);
+    let newest = (2, second.delivery.token.get());
+    assert_eq!((receipt.attempts, receipt.token), newest, "it knows of the attempt at work");
+}
+
 pub(super) async fn a_pause_lets_what_is_in_flight_end<H: Hands>(hands: H) {
     let scene = Scene::new(hands, forever()).await;
     let claimed = scene.claimed("a").await;
