@@ -6,7 +6,6 @@
 //! while it waits may still be committed.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use rusqlite::Connection;
 
 use crate::clock::StoreTime;
 use crate::member::{Heard, Member, Waiting, Work, unanswered};
+use crate::place::Place;
 use crate::wake::Wake;
 use crate::writer::Writer;
 
@@ -52,7 +52,7 @@ struct Queued {
 impl CommitQueue {
     /// Starts the writer's thread.
     pub(crate) fn start(
-        path: PathBuf,
+        place: Place,
         connection: Connection,
         time: Arc<StoreTime>,
         wake: Arc<Wake>,
@@ -61,7 +61,7 @@ impl CommitQueue {
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             arrived: Condvar::new(),
-            writer: Mutex::new(Writer::new(path, connection, time)),
+            writer: Mutex::new(Writer::new(place, connection, time)),
             wake,
             relay_gap,
         });
@@ -237,7 +237,7 @@ mod tests {
         let (connection, _) = crate::connection::init(&path, None).unwrap();
         let time = Arc::new(StoreTime::start(Arc::new(SystemClock), Micros::default()));
         let (wake, gap) = (Arc::default(), Duration::ZERO);
-        let queue = CommitQueue::start(path, connection, time, wake, gap).unwrap();
+        let queue = CommitQueue::start(Place::new(path), connection, time, wake, gap).unwrap();
         assert_eq!(queue.commit_blocking(Panics(false)), Ok(7));
         assert!(matches!(queue.commit_blocking(Panics(true)), Err(StoreError::Broken(_))));
         let (member, slot) = Waiting::thread(Panics(true));

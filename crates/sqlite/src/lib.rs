@@ -18,6 +18,7 @@ mod inbox;
 mod member;
 mod options;
 mod outbox;
+mod place;
 mod position;
 mod read;
 mod reader;

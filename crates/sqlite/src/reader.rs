@@ -3,7 +3,7 @@
 //! Guarantees: a task is not blocked; each read is one snapshot. Does not: limit how many reads
 //! run at once; it keeps a few connections open and closes the rest.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use counterfoil_core::port::store::StoreError;
@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use crate::connection::open_reader;
 use crate::failure::store_error;
+use crate::place::Place;
 use crate::writer::keep_plans;
 
 /// How many connections wait for the next read.
@@ -19,18 +20,18 @@ const KEPT_MAX: usize = 4;
 /// The readers of one store.
 #[derive(Clone)]
 pub(crate) struct Readers {
-    path: Arc<PathBuf>,
+    place: Place,
     kept: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl Readers {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path: Arc::new(path), kept: Arc::default() }
+    pub(crate) fn new(place: Place) -> Self {
+        Self { place, kept: Arc::default() }
     }
 
     /// The file.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.place.path()
     }
 
     /// Reads in one snapshot, away from the tasks' threads.
@@ -47,6 +48,7 @@ impl Readers {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.place.check()?;
         let connection = self.lend()?;
         let snapshot = |connection: &Connection| {
             connection.prepare_cached("BEGIN")?.execute([])?;
@@ -70,7 +72,7 @@ impl Readers {
 
     /// A connection of its own, for what is not our SQL.
     pub(crate) fn open(&self) -> Result<Connection, StoreError> {
-        let opened = open_reader(&self.path);
+        let opened = open_reader(self.place.path());
         let (reader, _) = opened.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         keep_plans(&reader).map_err(|error| store_error(&error))?;
         Ok(reader)

@@ -29,6 +29,7 @@ use crate::destination::Declare;
 use crate::enqueue::Enqueue;
 use crate::exchange::Exchanging;
 use crate::options::Options;
+use crate::place::Place;
 use crate::read;
 use crate::reader::Readers;
 use crate::report::Reporting;
@@ -104,9 +105,10 @@ impl SqliteStore {
         let wake = Arc::new(Wake::default());
         let (own_time, own_wake) = (Arc::clone(&time), Arc::clone(&wake));
         let gap = options.relay_gap;
-        let queue = CommitQueue::start(path.clone(), connection, own_time, own_wake, gap)
-            .map_err(|_| OpenError::CannotOpen { path: path.clone() })?;
-        let readers = Readers::new(path);
+        let place = Place::new(path.clone());
+        let queue = CommitQueue::start(place.clone(), connection, own_time, own_wake, gap)
+            .map_err(|_| OpenError::CannotOpen { path })?;
+        let readers = Readers::new(place);
         let source = schema.source.into();
         let watch = OnceLock::new();
         let inner = Inner { source, options, time, wake, readers, queue, watch };

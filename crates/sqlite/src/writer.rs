@@ -5,7 +5,6 @@
 //! up; a panic inside a group answers its members. Does not: queue; see `commit_queue`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use crate::clock::StoreTime;
 use crate::connection::open_own;
 use crate::failure::store_error;
 use crate::member::Member;
+use crate::place::Place;
 use crate::transaction::{Ended, transact};
 
 /// How long a foreign writer that was seen once is spared: longer than its busy handler sleeps,
@@ -26,7 +26,7 @@ const FOREIGN_SEEN_FOR: Duration = Duration::from_secs(5);
 
 /// The one connection that writes.
 pub(crate) struct Writer {
-    path: PathBuf,
+    place: Place,
     connection: Option<Connection>,
     time: Arc<StoreTime>,
     data_version: Option<i64>,
@@ -35,9 +35,9 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(path: PathBuf, connection: Connection, time: Arc<StoreTime>) -> Self {
+    pub(crate) fn new(place: Place, connection: Connection, time: Arc<StoreTime>) -> Self {
         Self {
-            path,
+            place,
             connection: wait_politely(connection),
             time,
             data_version: None,
@@ -51,6 +51,7 @@ impl Writer {
         let done = catch_unwind(AssertUnwindSafe(|| self.commit_all(members)));
         if done.is_err() {
             // Nothing of an open transaction stands once its connection is gone.
+            self.place.closing();
             self.connection = None;
             let why = "the writer panicked; nothing was written";
             for member in members.iter_mut() {
@@ -68,14 +69,8 @@ impl Writer {
     }
 
     fn commit_all(&mut self, members: &mut [Box<dyn Member>]) {
-        if self.connection.is_none() {
-            match open_own(&self.path) {
-                Ok((connection, _)) => self.connection = wait_politely(connection),
-                Err(error) => {
-                    let error = StoreError::Unavailable(error.to_string());
-                    return members.iter_mut().for_each(|member| member.fail(error.clone()));
-                }
-            }
+        if let Err(error) = self.reopen() {
+            return members.iter_mut().for_each(|member| member.fail(error.clone()));
         }
         let Some(connection) = self.connection.take() else { return };
         let mut open: Vec<&mut Box<dyn Member>> = members.iter_mut().collect();
@@ -96,15 +91,28 @@ impl Writer {
                 self.connection = Some(connection);
             }
             Ended::NotKnown(error) => {
+                self.place.closing();
                 drop(connection);
                 let why = format!("COMMIT failed: {error}");
-                self.connection =
-                    open_own(&self.path).ok().and_then(|(connection, _)| wait_politely(connection));
+                // Where it does not open now, the next commit tries again.
+                let _ = self.reopen();
                 for member in open {
                     member.look_up(self.connection.as_ref(), &why);
                 }
             }
         }
+    }
+
+    /// Opens the connection where it was closed; refuses where its file no longer stands.
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        self.place.check()?;
+        if self.connection.is_none() {
+            let opened = open_own(self.place.path());
+            let (connection, _) = opened.map_err(|e| StoreError::Unavailable(e.to_string()))?;
+            self.connection = wait_politely(connection);
+            self.place.opened();
+        }
+        Ok(())
     }
 
     fn stop_relays_after_a_jump(&self, open: &mut Vec<&mut Box<dyn Member>>) {

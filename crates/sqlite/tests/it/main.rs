@@ -22,6 +22,7 @@ mod guards_values;
 mod inbox;
 mod old_library;
 mod open;
+mod place;
 mod plans;
 mod random;
 mod store;
