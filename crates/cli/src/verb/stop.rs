@@ -1,14 +1,19 @@
 //! When a long-running verb ends: SIGTERM, SIGINT, or the end of standard input.
 //!
-//! Guarantees: the first asks for a clean end; a second signal ends the process at once. Does
-//! not: bound how long a clean end takes; the verb's drain does.
+//! Guarantees: the first asks for a clean end; a second signal, later than [`ONE_WISH`], ends the
+//! process at once. Does not: bound how long a clean end takes; the verb's drain does.
 
 use std::io::Read;
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::Failure;
+
+/// Signals that come so close are one wish: `timeout` and some supervisors signal a process and
+/// then its whole group, and what was in flight would be left in doubt.
+const ONE_WISH: Duration = Duration::from_millis(500);
 
 /// Listens from now on; the future ends when the verb should.
 ///
@@ -37,9 +42,12 @@ pub(crate) fn listen(with_stdin: bool) -> Result<impl Future<Output = ()> + Send
         };
         tracing::info!("{name}: ending; a second one ends at once");
         asked.send_replace(true);
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+        let first = Instant::now();
+        while first.elapsed() < ONE_WISH {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
         }
         tracing::warn!("a second signal: ending at once; leases run out by themselves");
         std::process::exit(2);

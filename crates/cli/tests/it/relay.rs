@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::time::Duration;
 
 use crate::program::{Desk, wait_until};
 
@@ -123,7 +124,41 @@ fn a_signal_ends_it_cleanly_and_a_second_one_at_once() {
     wait_until("the receiver has it", || desk.shipping("SELECT count(*) FROM jobs") == 1);
     relay.signal("TERM");
     relay.hear("SIGTERM");
+    // Later than signals that are one wish.
+    std::thread::sleep(Duration::from_millis(600));
     relay.signal("TERM");
+    assert_eq!(relay.end(), Some(2));
+}
+
+/// The story: `timeout 60 counterfoil relay` signals the relay and then its whole group. The second
+/// signal ended it at once, and the answers it waited for were left in doubt.
+#[test]
+fn a_signal_sent_twice_by_one_timeout_is_one_wish() {
+    let desk = Desk::new();
+    let (_receiver, port) = desk.receiver(&["--hold-after-commit", "1", "--hold-for", "700ms"]);
+    desk.configure(port, "\"forever\"", "");
+    desk.enqueue("a");
+    let mut relay = desk.start(&["relay"]);
+    wait_until("the receiver has it", || desk.shipping("SELECT count(*) FROM jobs") == 1);
+    relay.signal("TERM");
+    relay.hear("SIGTERM");
+    relay.signal("TERM");
+    relay.signal("INT");
+    assert_eq!(relay.end(), Some(0));
+    assert_eq!(desk.show("a")["state"], "completed", "it was waited for");
+}
+
+/// The story: a backup was put back by `mv` while a relay ran. It looked healthy, and delivered
+/// nothing of what was written from then on.
+#[test]
+fn a_relay_whose_store_was_replaced_ends_and_says_so() {
+    let desk = Desk::new();
+    desk.configure(9, "\"forever\"", "");
+    let mut relay = desk.start(&["relay"]);
+    relay.hear("relay started");
+    desk.run(&["init", "--store", "sqlite:backup.db"]).is_done();
+    std::fs::rename(desk.path("backup.db"), desk.path("orders.db")).unwrap();
+    relay.hear("this file was moved, removed or replaced");
     assert_eq!(relay.end(), Some(2));
 }
 
