@@ -16,7 +16,7 @@ use crate::output::{self, json, table, time};
 /// Does `list`.
 ///
 /// # Errors
-/// A filter is wrong, or the store cannot be read.
+/// A filter is wrong, `--after` names no command, or the store cannot be read.
 pub(crate) fn run(shared: &Shared, args: List) -> Ended {
     let json = args.json;
     check_state(args.state.as_deref())?;
@@ -37,6 +37,12 @@ pub(crate) fn run(shared: &Shared, args: List) -> Ended {
         after: args.after,
     };
     block_on(async {
+        if let Some(id) = &filter.after
+            && store.show(id).await?.is_none()
+        {
+            let text = format!("--after {id}: no such command was ever recorded");
+            return Err(Failure::refused(text).help("give the last command of the page before"));
+        }
         let rows = store.list(filter).await?;
         if !json {
             return print(&rows);

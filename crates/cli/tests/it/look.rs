@@ -133,3 +133,14 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(output.stderr.is_empty(), "{output:?}");
     assert_eq!(output.status.code(), Some(0));
 }
+
+/// The story: a script paged with a mistyped `--after`, got no line and exit 0, and took that for
+/// the end.
+#[test]
+fn a_page_after_an_unknown_command_is_refused_not_empty() {
+    let desk = Desk::new();
+    desk.enqueue("a");
+    store(&desk, &["list", "--after", "A"]).refuses(1, &["--after A", "no such command"]);
+    let said = store(&desk, &["list", "--json", "--after", "A"]);
+    said.refuses(1, &["--after A", "no such command"]);
+}
