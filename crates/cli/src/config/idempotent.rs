@@ -56,7 +56,11 @@ impl<'de> Deserialize<'de> for Repeats {
                         Some(text) => Repeats::Word(text),
                         None => return Err(unknown(key)),
                     },
-                    None => return Err(unknown("")),
+                    None => {
+                        return Err(de::Error::custom(
+                            "the table is empty: give `key_ttl`, such as \"24h\"",
+                        ));
+                    }
                 };
                 end_of_table(&mut map)?;
                 Ok(repeats)

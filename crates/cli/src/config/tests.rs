@@ -110,6 +110,9 @@ fn idempotent_is_required_and_the_error_explains_the_three() {
     }
     assert!(missing.contains("[destination.a]"), "{missing}");
     assert!(refused("idempotent = { ttl = \"1h\" }").contains("expected `key_ttl`"));
+    assert!(refused("idempotent = {}").contains("the table is empty: give `key_ttl`"));
+    let two = refused("idempotent = { key_ttl = \"24h\", x = 1 }");
+    assert!(two.contains("unknown field `x`") && !two.contains("`env`"), "{two}");
     assert!(refused("idempotent = 3").contains("\"forever\" or false"));
 }
 

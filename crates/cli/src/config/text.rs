@@ -79,7 +79,7 @@ pub(crate) fn end_of_table<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A:
     match map.next_key::<String>()? {
         None => Ok(()),
         Some(key) => Err(de::Error::custom(format!(
-            "unknown field `{key}`: `env` or `file` stands alone in its table"
+            "unknown field `{key}`: there is room for one key in this table"
         ))),
     }
 }
