@@ -23,8 +23,10 @@ const COUNT_MAX: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RelayEnd {
-    /// What is left; all zero if the store could not say so in time.
+    /// What is left; all zero unless [`RelayEnd::is_counted`].
     pub remaining: Remaining,
+    /// Whether the store said in time what is left.
+    pub is_counted: bool,
     /// Attempts that were not settled within the drain; their leases run out by themselves.
     pub abandoned: usize,
 }
@@ -70,8 +72,9 @@ impl<S: Store, O: Observer> Relay<S, O> {
             return Err(error);
         }
         let counted = tokio::time::timeout(COUNT_MAX, store.remaining(&names)).await;
-        let remaining = counted.ok().and_then(Result::ok).unwrap_or_default();
-        Ok(RelayEnd { remaining, abandoned: stopped.abandoned })
+        let counted = counted.ok().and_then(Result::ok);
+        let (is_counted, remaining) = (counted.is_some(), counted.unwrap_or_default());
+        Ok(RelayEnd { remaining, is_counted, abandoned: stopped.abandoned })
     }
 }
 

@@ -37,7 +37,12 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
         let options = options(&settings, args);
         let relay = counterfoil_relay::Relay::new(store, served, options, TracingObserver);
         let end = relay.run(stop).await.map_err(Failure::could_not_run)?;
-        Ok(if args.until_idle { judge(&end.remaining, &args.only) } else { Exit::Done })
+        match args.until_idle {
+            false => Ok(Exit::Done),
+            true if end.is_counted => Ok(judge(&end.remaining, &args.only)),
+            true => Err(Failure::could_not_run("the store did not say in time what remains")
+                .help("look with `counterfoil status`, or run it again")),
+        }
     })
 }
 

@@ -163,3 +163,20 @@ async fn a_clock_that_jumped_ends_the_relay_by_name() {
     pass(60.0).await;
     assert_eq!(scene.receiver.effects("A"), 0);
 }
+
+/// The story: the count at the end of `relay --until-idle` failed, and its exit said that nothing
+/// remained.
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_counted_is_not_called_nothing() {
+    let scene = Scene::keyless();
+    scene.enqueue("A").await;
+    scene.transport.script("A", Script::lose_answer());
+    let store = scene.watched();
+    let relay = scene.start_on(&store, scene.served(), scene.options());
+    scene.reach("A", "uncertain").await;
+    store.trouble().down = true;
+    let end = relay.stop().await;
+    assert_eq!((end.is_counted, end.remaining.parked), (false, 0));
+    let end = scene.run_until_idle().await;
+    assert_eq!((end.is_counted, end.remaining.parked), (true, 1));
+}
