@@ -15,10 +15,8 @@ use counterfoil_core::port::store::ClaimFrom;
 use tokio::time::Instant;
 
 use crate::error::RelayError;
+use crate::options::MARGIN;
 use crate::options::WORKERS_MAX;
-
-/// What must be left of a lease when an attempt ends: 2 s.
-pub const MARGIN: Span = Span::from_secs(2);
 
 /// The first rest of a destination whose commands come back because their lease was spent.
 const REST_FIRST: Duration = Duration::from_millis(100);

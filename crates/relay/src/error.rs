@@ -7,8 +7,7 @@ use counterfoil_core::domain::contract::TermsRefused;
 use counterfoil_core::domain::store_clock::ClockJumped;
 use counterfoil_core::port::store::StoreError;
 
-use crate::destination::MARGIN;
-use crate::options::WORKERS_MAX;
+use crate::options::{MARGIN, WORKERS_MAX};
 
 /// Why a relay did not start, or stopped by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

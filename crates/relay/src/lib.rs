@@ -23,8 +23,8 @@ mod stop;
 pub mod transport;
 mod unserved;
 
-pub use destination::{MARGIN, Served};
+pub use destination::Served;
 pub use error::RelayError;
 pub use observer::TracingObserver;
-pub use options::{Options, WORKERS_MAX};
+pub use options::{MARGIN, Options, WORKERS_MAX};
 pub use relay::{Relay, RelayEnd};

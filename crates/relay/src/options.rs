@@ -8,7 +8,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use counterfoil_core::domain::Span;
 use counterfoil_core::port::{Clock, SystemClock};
+
+/// What must be left of a lease when an attempt ends: 2 s.
+pub const MARGIN: Span = Span::from_secs(2);
 
 /// The most workers that one relay may have.
 pub const WORKERS_MAX: usize = 65_536;

@@ -1,6 +1,6 @@
 //! The tables in memory: the same names and columns as in a database.
 //!
-//! Guarantees: [`Rows::apply`] is the only way from a transition to rows. Does not: guard; a test
+//! Guarantees: `Rows::apply` is the only way from a transition to rows. Does not: guard; a test
 //! may put any row it likes, which is how broken stores are made.
 
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! decide who is killed when.
 
 use super::book::Kills;
-use super::process::Process;
+use super::process::{PATIENCE, Process};
 use super::site::Site;
 use crate::exit::Failure;
 
@@ -112,7 +112,7 @@ impl<'s> Cast<'s> {
         let args = ["drill", "--part", "pay", "--store", &store, "--first", &first];
         let args = [&args[..], &["--orders", &share, "--hold", hold]].concat();
         let payer = Process::start(self.site, "payer", &args)?;
-        payer.hear(&format!("{word} {last}"), super::run::PATIENCE)?;
+        payer.hear(&format!("{word} {last}"), PATIENCE)?;
         payer.kill()?;
         self.kills.payers += 1;
         Ok(())

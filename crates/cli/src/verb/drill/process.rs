@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use super::site::Site;
 use crate::exit::Failure;
 
+/// How long one process may take to do one thing.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a clean end may take before the process is killed.
 const END_PATIENCE: Duration = Duration::from_secs(15);
 /// How often a process that ends is looked at.

@@ -17,13 +17,12 @@ use super::cast::{Cast, When};
 use super::moment::{self, Moment, receiver_has, sender_says};
 use super::order::{Orders, command_id, order_id, sqlite};
 use super::plan::{Step, Victim, plan, shares};
+use super::process::PATIENCE;
 use super::site::Site;
 use crate::args::Drill;
 use crate::exit::Failure;
 use crate::verb::stop;
 
-/// How long one process may take to do one thing.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest time for a drill of few orders.
 const TIME_MAX: Duration = Duration::from_secs(300);
 /// More for each order.

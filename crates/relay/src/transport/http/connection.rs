@@ -21,7 +21,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::task::AbortHandle;
 use tower_service::Service as _;
 
-use super::options::HttpRefused;
+use super::refused::HttpRefused;
 use super::url::Url;
 
 /// A request as it is sent: its body is whole, so its length is known.

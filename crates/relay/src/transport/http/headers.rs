@@ -12,7 +12,8 @@ use counterfoil_core::port::Attempt;
 use hyper::HeaderMap;
 use hyper::header::{self, HeaderName, HeaderValue, InvalidHeaderValue};
 
-use super::options::{HttpOptions, HttpRefused};
+use super::options::HttpOptions;
+use super::refused::HttpRefused;
 use super::signature::Signer;
 use super::{cloud_events, key};
 

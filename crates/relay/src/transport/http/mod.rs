@@ -20,6 +20,7 @@ mod headers;
 mod key;
 mod options;
 mod pool;
+mod refused;
 mod retry_after;
 mod signature;
 mod url;
@@ -38,8 +39,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use self::connection::{Connection, Connector, Given, Sent};
 use self::headers::Headers;
-pub use self::options::{HttpOptions, HttpRefused, RESULT_BYTES_LIMIT, RESULT_BYTES_MAX};
+pub use self::options::{HttpOptions, RESULT_BYTES_LIMIT, RESULT_BYTES_MAX};
 use self::pool::Pool;
+pub use self::refused::HttpRefused;
 use self::url::Url;
 
 /// A process that was frozen past the deadline wakes to its timer first, though the answer may have

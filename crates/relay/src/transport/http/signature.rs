@@ -14,7 +14,7 @@ use hyper::header::{HeaderName, HeaderValue, InvalidHeaderValue};
 use sha2::Sha256;
 
 use super::key;
-use super::options::HttpRefused;
+use super::refused::HttpRefused;
 
 static ID: HeaderName = HeaderName::from_static("webhook-id");
 static TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");

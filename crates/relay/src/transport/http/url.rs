@@ -6,7 +6,7 @@
 use hyper::Uri;
 use hyper::header::HeaderValue;
 
-use super::options::HttpRefused;
+use super::refused::HttpRefused;
 
 /// Where a destination is.
 #[derive(Debug)]
