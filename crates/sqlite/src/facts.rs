@@ -36,6 +36,8 @@ pub(crate) fn facts(
     } else if let Some(last) = numbers.last() {
         read_range(store, from.after, *last, &mut commands)?;
     }
+    add_events(store, &mut commands)?;
+    add_contradictions(store, &mut commands)?;
     add_people_and_tombstones(store, &mut commands)?;
     Ok(Facts { now, last, commands })
 }
@@ -107,6 +109,33 @@ fn each(
         if let Some(command) = commands.get_mut(at).filter(|command| command.n == n) {
             add(row, command)?;
         }
+    }
+    Ok(())
+}
+
+/// Adds whether the event of each decision's command stands.
+fn add_events(store: &Connection, commands: &mut [CommandFacts]) -> rusqlite::Result<()> {
+    let mut issued = store.prepare_cached(Sql::EventIssued.text())?;
+    for command in commands {
+        let Some(row) = &command.outbox else { continue };
+        if let Some(stream) = &row.stream {
+            command.has_event = issued.exists(params![stream.as_str(), row.seq, row.idx])?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds reports that said otherwise, where there are any at all.
+fn add_contradictions(store: &Connection, commands: &mut [CommandFacts]) -> rusqlite::Result<()> {
+    if !store.prepare_cached(Sql::ContradictionAny.text())?.exists([])? {
+        return Ok(());
+    }
+    let mut said = store.prepare_cached(Sql::ContradictionOfCommand.text())?;
+    for command in commands {
+        let rows = said.query_map([&command.id], |row| {
+            Ok((count(row, 0)?, lossy(row, 1)?.unwrap_or_default()))
+        })?;
+        command.contradictions = rows.collect::<rusqlite::Result<_>>()?;
     }
     Ok(())
 }

@@ -129,3 +129,13 @@ fn what_cannot_be_audited_is_named() {
         assert!(said.err.starts_with("error: "), "{said:?}");
     }
 }
+
+/// The story: two words of one receiver stood side by side, and the audit called that sound.
+#[test]
+fn a_report_that_contradicts_the_receipt_is_found() {
+    let desk = delivered();
+    let insert = "INSERT INTO counterfoil_report(command_id, outcome, evidence)
+                  VALUES ('order.paid:1', 'rejected', 'the worker says so')";
+    change(&desk, "orders.db", insert);
+    violated(&desk, "order.paid:1");
+}

@@ -8,6 +8,7 @@
 )]
 
 mod append;
+mod audit;
 mod commit_queue;
 mod fault;
 mod guards;

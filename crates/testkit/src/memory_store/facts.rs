@@ -68,8 +68,23 @@ impl Rows {
                 .collect(),
             cleared_at: clearing.map(|action| action.recorded_at).collect(),
             archived: self.archived.contains_key(&id),
+            has_event: outbox.is_some_and(|entry| self.was_issued(entry)),
+            contradictions: self
+                .contradictions
+                .iter()
+                .filter(|entry| entry.command_id == id)
+                .map(|entry| (entry.round, entry.report.outcome.name().into()))
+                .collect(),
             id,
         }
+    }
+
+    /// Whether the event that the row names stands, and issued a command of its index.
+    fn was_issued(&self, entry: &OutboxEntry) -> bool {
+        let Ok(row) = &entry.row else { return false };
+        let (Some(stream), Some(seq)) = (&row.stream, row.seq) else { return false };
+        let event = self.events.get(&(stream.as_str().to_owned(), seq));
+        event.is_some_and(|event| row.idx.is_some_and(|idx| event.commands > idx))
     }
 
     pub(super) fn event_facts(

@@ -5,7 +5,7 @@
 
 use super::book::law;
 use super::doubt::forgotten;
-use super::{CommandFacts, DeliveryFacts, Law, Violation};
+use super::{CommandFacts, DeliveryFacts, Law, ReceiptFacts, Violation};
 use crate::domain::{Delivery, Digest, State};
 
 /// What is wrong with one command; nothing, if all laws hold.
@@ -17,6 +17,8 @@ pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
         broken.rounds();
         broken.destinations();
         broken.digests();
+        broken.event();
+        broken.contradictions();
     } else {
         broken.orphans();
     }
@@ -112,6 +114,32 @@ impl Broken<'_> {
         } else if kept.iter().any(|(_, digest)| digest.is_some_and(|kept| kept != whole)) {
             // Another body changes this digest, too; it is told once.
             self.breaks(&law::ROW_CHANGED, "its row is not the one that was sent");
+        }
+        let bare = |entry: &&ReceiptFacts| entry.digest.is_none() || entry.row_digest.is_none();
+        // Plain SQL, through which a worker reports, has no SHA-256.
+        let mut settled = facts.receipts.iter().filter(|entry| entry.receipt.source == "relay");
+        if let Some(entry) = settled.find(bare) {
+            let round = entry.receipt.round;
+            let found = format!("the receipt of round {round} has no digests");
+            self.breaks(&law::DIGEST_MISSING, &found);
+        }
+    }
+
+    fn event(&mut self) {
+        let Some(row) = &self.facts.outbox else { return };
+        if let (Some(stream), Some(seq)) = (&row.stream, row.seq)
+            && !self.facts.has_event
+        {
+            let found = format!("no event {seq} of stream {stream} says that it issued it");
+            self.breaks(&law::EVENT_MISSING, &found);
+        }
+    }
+
+    fn contradictions(&mut self) {
+        let facts = self.facts;
+        for (round, outcome) in &facts.contradictions {
+            let found = format!("after the receipt of round {round} a report said {outcome}");
+            self.breaks(&law::CONTRADICTED, &found);
         }
     }
 

@@ -59,6 +59,10 @@ pub struct CommandFacts {
     pub cleared_at: Vec<Micros>,
     /// A tombstone of the same id stands.
     pub archived: bool,
+    /// The event that its stream and seq name stands, and issued a command of its index.
+    pub has_event: bool,
+    /// Reports that came after the end and said otherwise: round and outcome.
+    pub contradictions: Vec<(u32, String)>,
 }
 
 /// An open delivery and its digests.

@@ -5,7 +5,8 @@
 use super::*;
 use crate::domain::laws::{AttemptFacts, ReceiptFacts};
 use crate::domain::{
-    Command, CommandId, Destination, Kind, Micros, OutboxRow, Receipt, ReceiptOutcome, Token,
+    Command, CommandId, Destination, Kind, Micros, OutboxRow, Receipt, ReceiptOutcome, Stream,
+    Token,
 };
 
 const T: Micros = Micros::new(1_767_225_600_000_000);
@@ -194,6 +195,46 @@ fn what_was_sent_is_what_stands() {
         let erased = spoiled(spoiled(sample, body), |facts| facts.erased = true);
         assert_eq!(of_command(&erased), []);
     }
+}
+
+/// The story: a receipt's digests were set to NULL, then its command was changed, and the audit
+/// held.
+#[test]
+fn a_receipt_without_digests_hides_no_change() {
+    for spoil in [
+        |facts: &mut CommandFacts| facts.receipts[0].digest = None,
+        |facts: &mut CommandFacts| facts.receipts[0].row_digest = None,
+    ] {
+        says(&spoiled(ended(), spoil), &law::DIGEST_MISSING);
+        let reported = spoiled(spoiled(ended(), spoil), |facts| {
+            facts.receipts[0].receipt.source = "report".into();
+        });
+        assert_eq!(of_command(&reported), []);
+    }
+}
+
+/// The story: the newest event of a stream was deleted. No gap is left, and no event counts
+/// commands that are not there; but its commands stand without a decision.
+#[test]
+fn a_command_of_a_decision_has_its_event() {
+    let decided = spoiled(open(), |facts| {
+        let row = facts.outbox.as_mut().unwrap();
+        row.stream = Some(Stream::new("o-1").unwrap());
+        (row.seq, row.idx) = (Some(3), Some(0));
+        let open = facts.delivery.as_mut().unwrap();
+        open.row_digest = Some(row.row_digest(Digest::of(b"body")));
+    });
+    says(&decided, &law::EVENT_MISSING);
+    assert_eq!(of_command(&spoiled(decided, |facts| facts.has_event = true)), []);
+}
+
+#[test]
+fn a_contradiction_is_told() {
+    let contradicted =
+        spoiled(ended(), |facts| facts.contradictions = vec![(1, "rejected".into())]);
+    says(&contradicted, &law::CONTRADICTED);
+    let text = &of_command(&contradicted)[0].text;
+    assert!(text.contains("round 1 a report said rejected"), "{text}");
 }
 
 #[test]
