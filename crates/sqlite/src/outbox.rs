@@ -8,7 +8,7 @@ use counterfoil_core::domain::command::BODY_BYTES_MAX;
 use counterfoil_core::domain::{Command, CommandId};
 use counterfoil_core::port::store::{Append, Appended, Recorded, WriteRefused};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use crate::append::{cause_taken, check_version, numbered, plan};
 use crate::enqueue::{Place, check_bare, is_archived_twin};
@@ -38,8 +38,22 @@ pub enum EnqueueError {
     )]
     TriggersOff,
     /// The database failed; look at the transaction before you go on.
-    #[error("SQLite says: {0}")]
+    #[error("SQLite says: {0}{}", way_out(.0))]
     Sqlite(#[from] rusqlite::Error),
+}
+
+/// What helps where SQLite's own words do not say it.
+fn way_out(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            ": another connection writes, or wrote since this transaction began to read: roll \
+             back and try again, begin with BEGIN IMMEDIATE, and set a busy timeout"
+        }
+        _ if error.to_string().contains("no such table: counterfoil_") => {
+            ": this file has no Counterfoil schema: run `counterfoil init` on it once"
+        }
+        _ => "",
+    }
 }
 
 /// Records commands and decisions in the transaction that is open on this connection. Bodies have
@@ -54,7 +68,7 @@ pub enum EnqueueError {
 /// counterfoil_sqlite::migrate(&mut connection, None)?;
 /// connection.execute("CREATE TABLE orders(id TEXT PRIMARY KEY, paid INTEGER)", [])?;
 ///
-/// let order = connection.transaction()?;
+/// let order = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
 /// order.execute("INSERT INTO orders VALUES ('A-001', 1)", [])?;
 /// let body = serde_json::json!({"order_id": "A-001"});
 /// order.enqueue(&Command::json("order.paid:A-001", "shipping", "order.paid", &body)?)?;

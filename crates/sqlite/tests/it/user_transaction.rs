@@ -178,3 +178,23 @@ fn bytes_come_back_as_they_were() {
         connection.query_row("SELECT body FROM counterfoil_outbox", [], |row| row.get(0)).unwrap();
     assert_eq!(stored, body);
 }
+
+/// The story: a newcomer began with `transaction()`, which is deferred, or forgot `init`, and
+/// heard only what SQLite calls it.
+#[test]
+fn a_deferred_transaction_and_a_file_without_schema_are_told_the_way_out() {
+    let (folder, mut connection) = fresh();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    let late = connection.transaction().unwrap();
+    assert_eq!(count(&late, "orders"), 0);
+    let other = Connection::open(folder.path().join("s.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    other.enqueue(&command("a")).unwrap();
+    other.execute_batch("COMMIT").unwrap();
+    let refused = late.enqueue(&command("b")).unwrap_err().to_string();
+    assert!(refused.contains("begin with BEGIN IMMEDIATE"), "{refused}");
+    let bare = Connection::open(folder.path().join("bare.db")).unwrap();
+    bare.execute_batch("BEGIN").unwrap();
+    let refused = bare.enqueue(&command("a")).unwrap_err().to_string();
+    assert!(refused.contains("run `counterfoil init`"), "{refused}");
+}
