@@ -38,7 +38,7 @@ pub enum EnqueueError {
     )]
     TriggersOff,
     /// The database failed; look at the transaction before you go on.
-    #[error("SQLite says: {0}{}", way_out(.0))]
+    #[error("SQLite says: {0}{way_out}", way_out = way_out(.0))]
     Sqlite(#[from] rusqlite::Error),
 }
 
