@@ -244,6 +244,10 @@ pub(crate) struct Audit {
     /// The receiver's book: the store that holds its inbox, sqlite:PATH
     #[arg(long, value_name = "URL")]
     pub(crate) inbox: Option<String>,
+    /// With --inbox: a destination that this receiver serves; may be given several times.
+    /// Default: it serves all
+    #[arg(long, value_name = "NAME", requires = "inbox")]
+    pub(crate) destination: Vec<String>,
     /// Check everything, not only what is new. This version always does
     #[arg(long)]
     pub(crate) full: bool,

@@ -139,3 +139,21 @@ fn a_report_that_contradicts_the_receipt_is_found() {
     change(&desk, "orders.db", insert);
     violated(&desk, "order.paid:1");
 }
+
+/// The story: a shop had a warehouse and a mailer. Audited against the warehouse's book, every
+/// mail was called missing there.
+#[test]
+fn a_receivers_book_answers_for_its_own_destinations() {
+    let desk = delivered();
+    let mail = ["enqueue", "mail:1", "--to", "mailer", "--kind", "mail", "--body", "1"];
+    desk.run(&mail).is_done();
+    let done = "INSERT INTO counterfoil_report(command_id, outcome) VALUES ('mail:1', 'completed')";
+    change(&desk, "orders.db", done);
+    violated(&desk, "mail:1");
+    let of = |name| ["audit", "--inbox", "sqlite:shipping.db", "--destination", name];
+    desk.run(&of("shipping")).is_done();
+    assert_eq!(desk.run(&of("mailer")).code, Some(1));
+    desk.run(&of("shiping")).refuses(1, &["--destination shiping", "counterfoil status"]);
+    let alone = desk.run(&["audit", "--destination", "shipping"]);
+    assert_eq!(alone.code, Some(2), "{alone:?}");
+}

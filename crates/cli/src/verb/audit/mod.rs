@@ -35,6 +35,14 @@ pub(super) struct Checked {
     inbox: bool,
 }
 
+/// A receiver whose book is matched.
+pub(super) struct Receiver<'a> {
+    /// Its store.
+    pub(super) path: &'a Path,
+    /// What it serves; empty: all. Others have their keys in a book of their own.
+    pub(super) destinations: &'a [String],
+}
+
 /// Does `audit`.
 ///
 /// # Errors
@@ -50,7 +58,8 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
     let found = Found::new(shared)?;
     let expect = found.config.as_ref().map_or_else(|| Ok(Vec::new()), Config::expect)?;
     let store = found.open()?;
-    let checked = block_on(check(&store, expect, inbox.as_deref()))?;
+    let book = inbox.as_deref().map(|path| Receiver { path, destinations: &args.destination });
+    let checked = block_on(check(&store, expect, book))?;
     if args.json {
         output::line(&json(&checked).to_string())?;
     } else {
@@ -66,7 +75,7 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
 pub(super) async fn check(
     store: &SqliteStore,
     expect: Vec<(String, Option<String>)>,
-    inbox: Option<&Path>,
+    inbox: Option<Receiver<'_>>,
 ) -> Result<Checked, Failure> {
     let expects = !expect.is_empty();
     let queries = expect.into_iter().map(|(sql, kind)| match kind {
@@ -76,14 +85,31 @@ pub(super) async fn check(
     let options = queries.fold(AuditOptions::default(), AuditOptions::expect);
     let mut report = audit(store, options).await?;
     let commands = report.checked.commands;
-    if let Some(path) = inbox {
+    let is_matched = inbox.is_some();
+    if let Some(Receiver { path, destinations }) = inbox {
+        must_be_known(store, destinations).await?;
         let book = InboxFile::open(path, &store.source())?;
-        let mut matched = InboxMatch::default();
+        let serves = destinations.iter();
+        let mut matched = serves.fold(InboxMatch::default(), InboxMatch::destination);
         matched.since = book.remembers_since(store.now()?)?;
         let matched = match_inbox(store, &book, matched).await;
         report = report.and(matched.map_err(Failure::could_not_run)?);
     }
-    Ok(Checked { report, commands, expects, inbox: inbox.is_some() })
+    Ok(Checked { report, commands, expects, inbox: is_matched })
+}
+
+/// A mistyped name would match nothing, and so find nothing.
+async fn must_be_known(store: &SqliteStore, destinations: &[String]) -> Result<(), Failure> {
+    let status = store.status().await?;
+    let is_known =
+        |name: &String| status.destinations.contains_key(name) || status.declared.contains(name);
+    match destinations.iter().find(|name| !is_known(name)) {
+        Some(name) => {
+            let text = format!("--destination {name}: nothing was ever recorded for it here");
+            Err(Failure::refused(text).help("see the names with `counterfoil status`"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// For people.

@@ -68,7 +68,8 @@ pub(crate) fn run(shared: &Shared, args: &Drill) -> Ended {
 fn audited(site: &Site) -> Result<audit::Checked, Failure> {
     let store = open(&site.store, Options::default())?;
     let expect = vec![(EXPECT.to_owned(), Some(order::KIND.to_owned()))];
-    block_on(audit::check(&store, expect, Some(&site.shipping)))
+    let receiver = audit::Receiver { path: &site.shipping, destinations: &[] };
+    block_on(audit::check(&store, expect, Some(receiver)))
 }
 
 fn check_contract(contract: &str) -> Result<(), Failure> {
