@@ -163,3 +163,16 @@ fn what_is_not_due_is_left_alone() {
         }
     }
 }
+
+/// Two locks on one door, each tried by itself: in a sound row only what a machine owns has a time.
+#[test]
+fn what_is_parked_or_has_no_due_time_is_never_sent() {
+    for terms in all_terms() {
+        for open in deliveries() {
+            let available_at = open.state.is_parked().then_some(NOW);
+            let strange = Position::Open(Delivery { available_at, ..open });
+            let answer = transition(&strange, due(None), &terms, NOW);
+            assert!(matches!(answer, Transition::Ignored { .. }), "{answer:?}");
+        }
+    }
+}
