@@ -77,6 +77,8 @@ BEGIN
     SELECT NULL, rounds, outcome FROM counterfoil_archived WHERE command_id = NEW.command_id
   ) e
   WHERE e.outcome <> NEW.outcome
+    -- A broker took it, and then it was done.
+    AND NOT (e.outcome = 'accepted' AND NEW.outcome = 'completed')
     AND NOT EXISTS (SELECT 1 FROM counterfoil_receipt r WHERE r.n = e.n
       AND r.outcome = NEW.outcome AND r.result IS NEW.result AND r.evidence = NEW.evidence)
     AND NOT EXISTS (SELECT 1 FROM counterfoil_contradiction c

@@ -71,3 +71,26 @@ async fn a_report_that_said_otherwise_is_found() {
     report("rejected");
     assert_eq!(codes(&store).await, ["CF0822"]);
 }
+
+/// The story: a broker had taken a command, then its worker reported it done. Through the library
+/// that was a repeat; through plain SQL it was kept as a contradiction.
+#[tokio::test]
+async fn completed_after_accepted_is_no_contradiction_by_either_door() {
+    let (folder, store) = fresh();
+    store.enqueue(vec![command("a")]).await.unwrap();
+    let hand = Connection::open(folder.path().join("s.db")).unwrap();
+    let report = |outcome: &str| {
+        let insert = "INSERT INTO counterfoil_report(command_id, outcome) VALUES ('a', ?1)";
+        hand.execute(insert, [outcome]).unwrap();
+    };
+    report("completed");
+    hand.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
+    let accepted = "UPDATE counterfoil_receipt SET outcome = 'accepted';
+                    UPDATE counterfoil_tally SET outcome = 'accepted';";
+    hand.execute_batch(accepted).unwrap();
+    hand.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, true).unwrap();
+    report("completed");
+    assert_eq!(codes(&store).await, [""; 0]);
+    report("rejected");
+    assert_eq!(codes(&store).await, ["CF0822"]);
+}
