@@ -1,7 +1,7 @@
 //! The pages under `docs/` name what the program has: no key, flag or table is missing or gone.
 //!
 //! Guarantees: keys are those of the tables that are parsed, flags those of `--help`, tables those
-//! of `init --sql`. Does not: judge what a page says about them.
+//! of `init --sql`, tests and files those of the tree. Does not: judge what a page says about them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -84,4 +84,36 @@ fn every_table_of_the_schema_has_its_row() {
         let name = table.split('(').next().unwrap();
         assert!(rows.contains(name), "{name} has no row");
     }
+}
+
+fn add_sources(folder: &Path, sources: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            add_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources.push_str(&std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_test_and_file_of_the_proof_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut sources = String::new();
+    add_sources(&root.join("crates"), &mut sources);
+    let page = read("docs/proof.md");
+    let rows = page.lines().filter(|line| line.starts_with("| P"));
+    let (mut files, mut tests) = (0, 0);
+    for code in rows.flat_map(code_of) {
+        if let Some((_, name)) = code.rsplit_once("::") {
+            let stands = ["(", "<"].iter().any(|end| sources.contains(&format!("fn {name}{end}")));
+            assert!(stands, "there is no test {code}");
+            tests += 1;
+        } else if code.contains('/') {
+            assert!(root.join(code).is_file(), "there is no {code}");
+            files += 1;
+        }
+    }
+    assert!(files > 60 && tests >= files, "{files} files, {tests} tests");
 }
