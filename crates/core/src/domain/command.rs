@@ -21,6 +21,10 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// The most bytes that the stored headers may have as JSON.
 pub const HEADERS_BYTES_LIMIT: usize = 65_536;
 
+/// What a time must be; see [`Micros::is_plausible`].
+const TIME_RULE: &str =
+    "must lie between 2001-09-09 and 2286-11-20, in microseconds since 1970, UTC";
+
 /// Headers that Counterfoil or the connection owns; a command may not set them.
 const OWN_HEADERS: &[&str] = &[
     "authorization",
@@ -267,10 +271,10 @@ impl Command {
         }
         let plausible = |time: Option<Micros>| time.is_none_or(Micros::is_plausible);
         if !plausible(self.not_before) {
-            return Err(self.refused("not_before", "must be microseconds since 1970, UTC"));
+            return Err(self.refused("not_before", TIME_RULE));
         }
         if !plausible(self.expires_at) {
-            return Err(self.refused("expires_at", "must be microseconds since 1970, UTC"));
+            return Err(self.refused("expires_at", TIME_RULE));
         }
         Ok(())
     }
@@ -399,6 +403,15 @@ mod tests {
         let command = Command::bytes("a", "d", "k", "b").unwrap();
         let refused = command.header("Host", "x").check(BODY_BYTES_MAX).unwrap_err();
         assert!(refused.to_string().contains("use another name"), "{refused}");
+    }
+
+    /// The story: `--in 99999999d` was answered with the unit of a column.
+    #[test]
+    fn a_time_out_of_bounds_is_refused_with_its_bounds() {
+        let late = Micros::new(Micros::LATEST.get() + 1);
+        let command = Command::bytes("a", "d", "k", "b").unwrap().not_before(late);
+        let refused = command.check(BODY_BYTES_MAX).unwrap_err().to_string();
+        assert!(refused.contains("not_before") && refused.contains("2286-11-20"), "{refused}");
     }
 
     #[test]
