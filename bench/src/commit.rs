@@ -14,36 +14,46 @@ use crate::figure::{Figure, median, quantile};
 use crate::limit;
 use crate::load::{Ids, Scale, decision};
 
-/// S1: one committer, one transaction each.
+/// So many commits of ours, then as many of the limit: a disk that hiccups hits both.
+const SLICE: usize = 500;
+
+/// S1: one committer, one transaction each. The medians count, since one commit that waits for a
+/// busy disk would hide a hundred others.
 pub(crate) fn one_committer(scale: &Scale, ids: Ids) -> Result<Figure> {
-    let (mut ours, mut raw, mut times) = (vec![], vec![], vec![]);
+    let (mut ours, mut raw) = (vec![], vec![]);
     for _ in 0..scale.rounds {
         let folder = scale.folder()?;
-        raw.push(limit::two_inserts(&folder.path().join("raw.db"), ids, scale.seconds)?.0);
+        let mut limit = limit::TwoInserts::new(&folder.path().join("raw.db"), ids)?;
         let store = SqliteStore::init(folder.path().join("ours.db"), None)?;
         let (mut i, begun) = (0, Instant::now());
-        while begun.elapsed().as_secs_f64() < scale.seconds {
-            let decision = decision(ids, i)?;
-            let started = Instant::now();
-            store.append_blocking(decision)??;
-            times.push(started.elapsed().as_secs_f64() * 1e6);
-            i += 1;
+        while begun.elapsed().as_secs_f64() < 2.0 * scale.seconds {
+            for _ in 0..SLICE {
+                raw.push(limit.commit()?);
+            }
+            for _ in 0..SLICE {
+                let decision = decision(ids, i)?;
+                let started = Instant::now();
+                store.append_blocking(decision)??;
+                ours.push(started.elapsed().as_secs_f64() * 1e6);
+                i += 1;
+            }
         }
-        ours.push(i as f64 / begun.elapsed().as_secs_f64());
     }
-    let (ours, limit) = (median(&ours), median(&raw));
+    let rate = |times: &[f64]| 1e6 / quantile(times, 0.5);
+    let (ours_rate, limit) = (rate(&ours), rate(&raw));
     Ok(Figure {
         name: "S1".into(),
         what: format!("decisions, 1 committer, {}", ids.name()),
-        ours,
+        ours: ours_rate,
         limit,
         unit: "/s",
-        ratio: ours / limit,
+        ratio: ours_rate / limit,
         goal: "≥ 0.9".into(),
-        met: ours / limit >= 0.9,
+        met: ours_rate / limit >= 0.9,
         more: vec![
-            ("p50 µs".into(), quantile(&times, 0.5)),
-            ("p99 µs".into(), quantile(&times, 0.99)),
+            ("p50 µs".into(), quantile(&ours, 0.5)),
+            ("p99 µs".into(), quantile(&ours, 0.99)),
+            ("limit p99 µs".into(), quantile(&raw, 0.99)),
         ],
     })
 }

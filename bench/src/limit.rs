@@ -14,13 +14,14 @@ use rusqlite::{Connection, params};
 use crate::load::{Ids, body};
 
 const SCHEMA: &str = "
-CREATE TABLE events(stream TEXT NOT NULL, version INTEGER NOT NULL, kind TEXT NOT NULL,
-  body BLOB NOT NULL, at INTEGER NOT NULL, PRIMARY KEY(stream, version)) WITHOUT ROWID;
+CREATE TABLE events(pos INTEGER PRIMARY KEY, stream TEXT NOT NULL, version INTEGER NOT NULL,
+  kind TEXT NOT NULL, body BLOB NOT NULL, at INTEGER NOT NULL, UNIQUE(stream, version));
 CREATE TABLE outbox(id INTEGER PRIMARY KEY, command_id TEXT NOT NULL UNIQUE,
   destination TEXT NOT NULL, body BLOB NOT NULL, state INTEGER NOT NULL DEFAULT 0,
   due_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX due ON outbox(due_at) WHERE state = 0;";
-const EVENT: &str = "INSERT INTO events VALUES(?1, 1, 'order.paid', ?2, 1000)";
+const EVENT: &str = "INSERT INTO events(stream, version, kind, body, at)
+  VALUES(?1, 1, 'order.paid', ?2, 1000)";
 const OUTBOX: &str =
     "INSERT INTO outbox(command_id, destination, body, due_at) VALUES(?1, 'shipping', ?2, 1000)";
 const CLAIM: &str = "UPDATE outbox SET due_at = 32000, attempts = attempts + 1 WHERE id IN
@@ -57,17 +58,26 @@ fn tx(conn: &Connection, work: impl FnOnce() -> rusqlite::Result<()>) -> rusqlit
     Ok(())
 }
 
-/// Two inserts a transaction, one committer: commits a second and their times in µs.
-pub(crate) fn two_inserts(path: &Path, ids: Ids, seconds: f64) -> Result<(f64, Vec<f64>)> {
-    let (conn, body) = (fresh(path)?, body());
-    let (mut i, mut times, begun) = (0, vec![], Instant::now());
-    while begun.elapsed().as_secs_f64() < seconds {
-        let started = Instant::now();
-        tx(&conn, || put(&conn, &ids.id(i), &body))?;
-        times.push(started.elapsed().as_secs_f64() * 1e6);
-        i += 1;
+/// Two inserts a transaction, one committer.
+pub(crate) struct TwoInserts {
+    conn: Connection,
+    ids: Ids,
+    body: Vec<u8>,
+    next: u64,
+}
+
+impl TwoInserts {
+    pub(crate) fn new(path: &Path, ids: Ids) -> Result<Self> {
+        Ok(Self { conn: fresh(path)?, ids, body: body(), next: 0 })
     }
-    Ok((i as f64 / begun.elapsed().as_secs_f64(), times))
+
+    /// One commit; how long it took, in µs.
+    pub(crate) fn commit(&mut self) -> Result<f64> {
+        let started = Instant::now();
+        tx(&self.conn, || put(&self.conn, &self.ids.id(self.next), &self.body))?;
+        self.next += 1;
+        Ok(started.elapsed().as_secs_f64() * 1e6)
+    }
 }
 
 /// Two inserts a decision, `committers` threads, one writer that commits what waits: decisions a

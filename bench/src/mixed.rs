@@ -1,4 +1,4 @@
-//! S3b: decisions committed by 64 tasks while a relay drains them, through one writer.
+//! S3b: decisions committed by 128 tasks while a relay drains them, through one writer.
 //!
 //! Guarantees: both rates are taken over the same time. Does not: stop the committers when the
 //! relay falls behind; a backlog keeps it busy from the start.
@@ -67,10 +67,10 @@ pub(crate) fn commit_and_drain(scale: &Scale, ids: Ids) -> Result<Figure> {
     })
 }
 
-/// 64 tasks, each a decision after the other: how long each decision took, in ms.
+/// 128 tasks, each a decision after the other: how long each decision took, in ms.
 async fn commit(store: &SqliteStore, ids: Ids, from: u64, lasts: Duration) -> Result<Vec<f64>> {
     let (next, until) = (Arc::new(AtomicU64::new(from)), Instant::now() + lasts);
-    let tasks: Vec<_> = (0..64)
+    let tasks: Vec<_> = (0..128)
         .map(|_| {
             let (store, next) = (store.clone(), Arc::clone(&next));
             tokio::spawn(async move {

@@ -79,19 +79,20 @@ impl<S: Store, O: Observer> Driver<S, O> {
     pub(crate) fn new(
         store: S,
         destinations: Destinations,
+        workers: usize,
         mut options: Options,
         observer: Arc<O>,
     ) -> Self {
         options.poll = options.poll.max(POLL_MIN);
-        let (sender, hear) = Sender::new(options.workers);
+        let (sender, hear) = Sender::new(workers);
         let (store, now) = (Arc::new(store), Instant::now());
         Self {
             source: store.source(),
             destinations,
             observer,
-            attempts: Attempts::new(options.workers),
+            attempts: Attempts::new(workers),
             claimer: Claimer::new(options.poll),
-            settler: Settler::new(options.workers / 2, ROWS_MAX),
+            settler: Settler::new(workers / 2, ROWS_MAX),
             sender,
             backoff: Backoff::default(),
             stop: None,

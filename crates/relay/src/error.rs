@@ -7,7 +7,7 @@ use counterfoil_core::domain::contract::TermsRefused;
 use counterfoil_core::domain::store_clock::ClockJumped;
 use counterfoil_core::port::store::StoreError;
 
-use crate::options::{MARGIN, WORKERS_MAX};
+use crate::options::{MARGIN, WORKERS, WORKERS_MAX};
 
 /// Why a relay did not start, or stopped by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,9 @@ pub enum RelayError {
     #[error("no destination is given; a relay serves at least one")]
     NoDestination,
     /// It could never start an attempt, or far too many.
-    #[error("workers is {workers}; give at least 1 and at most {WORKERS_MAX} (64 is the default)")]
+    #[error(
+        "workers is {workers}; give at least 1 and at most {WORKERS_MAX} ({WORKERS} is the default)"
+    )]
     Workers {
         /// How many were asked for.
         workers: usize,

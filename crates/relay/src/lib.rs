@@ -26,5 +26,5 @@ mod unserved;
 pub use destination::Served;
 pub use error::RelayError;
 pub use observer::TracingObserver;
-pub use options::{MARGIN, Options, WORKERS_MAX};
+pub use options::{MARGIN, Options, WORKERS, WORKERS_IN_PROCESS, WORKERS_MAX};
 pub use relay::{Relay, RelayEnd};

@@ -14,6 +14,13 @@ use counterfoil_core::port::{Clock, SystemClock};
 /// What must be left of a lease when an attempt ends: 2 s.
 pub const MARGIN: Span = Span::from_secs(2);
 
+/// Attempts in flight by default.
+pub const WORKERS: usize = 64;
+
+/// Attempts in flight by default where every destination is a handler in this process: a larger
+/// batch shares one commit.
+pub const WORKERS_IN_PROCESS: usize = 256;
+
 /// The most workers that one relay may have.
 pub const WORKERS_MAX: usize = 65_536;
 
@@ -22,8 +29,9 @@ pub const WORKERS_MAX: usize = 65_536;
 #[non_exhaustive]
 pub struct Options {
     /// Attempts in flight at most; also the most commands that a crash can put in doubt.
-    /// At least 1, at most [`WORKERS_MAX`]. Default 64.
-    pub workers: usize,
+    /// At least 1, at most [`WORKERS_MAX`]. Default (`None`): [`WORKERS`], or [`WORKERS_IN_PROCESS`]
+    /// where every destination is a handler in this process, which costs no connection.
+    pub workers: Option<usize>,
     /// How long a missed wake-up may cost; less than 1 ms counts as 1 ms. Default 50 ms.
     pub poll: Duration,
     /// How long a stop waits for attempts that have begun. Zero waits for none; more than a day
@@ -45,7 +53,7 @@ impl Default for Options {
     fn default() -> Self {
         let random = RandomState::new().hash_one(std::process::id());
         Self {
-            workers: 64,
+            workers: None,
             poll: Duration::from_millis(50),
             drain: Duration::from_secs(10),
             owner: format!("{}:{}:{:08x}", host(), std::process::id(), random >> 32),
@@ -61,7 +69,7 @@ impl Options {
     /// Sets [`Options::workers`].
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers;
+        self.workers = Some(workers);
         self
     }
 

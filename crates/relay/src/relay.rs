@@ -13,7 +13,7 @@ use counterfoil_core::port::{Notice, Observer, Store};
 use crate::destination::{Destinations, Served};
 use crate::driver::Driver;
 use crate::error::RelayError;
-use crate::options::Options;
+use crate::options::{Options, WORKERS, WORKERS_IN_PROCESS};
 use crate::unserved;
 
 /// How long the count at the end may take.
@@ -57,14 +57,16 @@ impl<S: Store, O: Observer> Relay<S, O> {
     /// back where the store allowed it.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<RelayEnd, RelayError> {
         let Self { store, served, options, observer } = self;
-        let destinations = Destinations::new(served, options.workers)?;
+        let workers = options.workers.unwrap_or_else(|| default_workers(&served));
+        let destinations = Destinations::new(served, workers)?;
         declare(&store, &destinations, options.replace_contract).await?;
         let names = destinations.iter().map(|serving| serving.served.destination.clone());
         let names: Vec<_> = names.collect();
         let owner = options.owner.clone();
         observer.notice(&Notice::Started { owner: owner.clone(), destinations: names.clone() });
         let watch = unserved::Watch::begin(store.clone(), names.clone(), Arc::clone(&observer));
-        let driver = Driver::new(store.clone(), destinations, options, Arc::clone(&observer));
+        let driver =
+            Driver::new(store.clone(), destinations, workers, options, Arc::clone(&observer));
         let stopped = Box::pin(driver.run(stop)).await;
         drop(watch);
         observer.notice(&Notice::Stopped { owner, abandoned: stopped.abandoned });
@@ -76,6 +78,12 @@ impl<S: Store, O: Observer> Relay<S, O> {
         let (is_counted, remaining) = (counted.is_some(), counted.unwrap_or_default());
         Ok(RelayEnd { remaining, is_counted, abandoned: stopped.abandoned })
     }
+}
+
+/// Handlers in this process cost no connection each.
+fn default_workers(served: &[Served]) -> usize {
+    let is_in_process = |one: &Served| one.transport.request_timeout().is_none();
+    if served.iter().all(is_in_process) { WORKERS_IN_PROCESS } else { WORKERS }
 }
 
 /// Stores each contract, or finds that the stored one is the same.

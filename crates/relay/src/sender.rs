@@ -25,7 +25,7 @@ use crate::reason::of_panic;
 /// A first step that takes longer keeps its thread to itself.
 const SLOW: Duration = Duration::from_micros(200);
 /// After so long the rest of a batch is shared with other threads.
-const SHARED_AFTER: Duration = Duration::from_micros(100);
+const SHARED_AFTER: Duration = Duration::from_millis(1);
 
 /// A process that was frozen past the timeout wakes to its timer first, though the answer may have
 /// come in time. So long a transport may still tell it; the margin of the lease bears it.

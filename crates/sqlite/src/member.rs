@@ -126,7 +126,13 @@ impl<W: Work> Member for Waiting<W> {
     }
 
     fn answer(mut self: Box<Self>) {
-        if let Some(answer) = self.answer.take() {
+        let Some(answer) = self.answer.take() else { return };
+        // A thread takes its own work back and frees it: the writer has more to do.
+        if let Caller::Thread(slot) = &mut self.caller
+            && let Some(slot) = slot.take()
+        {
+            slot.fill(answer, Some(self));
+        } else {
             self.caller.hear(answer);
         }
     }
@@ -155,7 +161,7 @@ impl<A> Caller<A> {
         match self {
             Self::Thread(slot) => {
                 if let Some(slot) = slot.take() {
-                    slot.fill(heard);
+                    slot.fill(heard, None);
                 }
             }
             Self::Task(sender) => {
@@ -178,16 +184,19 @@ pub(crate) fn unanswered() -> StoreError {
     StoreError::NotKnown("the writer ended before it answered".into())
 }
 
+/// A work that is done, to be freed by whoever made it.
+type Spent = Option<Box<dyn Send>>;
+
 /// Where a thread finds its answer.
 pub(crate) struct Slot<A> {
-    answer: Mutex<Option<Heard<A>>>,
+    answer: Mutex<Option<(Heard<A>, Spent)>>,
     is_there: AtomicBool,
     thread: Thread,
 }
 
 impl<A> Slot<A> {
-    fn fill(&self, heard: Heard<A>) {
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
+    fn fill(&self, heard: Heard<A>, spent: Spent) {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some((heard, spent));
         self.is_there.store(true, Ordering::Release);
         self.thread.unpark();
     }
@@ -198,6 +207,6 @@ impl<A> Slot<A> {
             std::thread::park();
         }
         let heard = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        heard.unwrap_or_else(|| Err(unanswered()))
+        heard.map_or_else(|| Err(unanswered()), |(heard, _spent)| heard)
     }
 }

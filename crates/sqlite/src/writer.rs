@@ -24,6 +24,9 @@ use crate::transaction::{Ended, transact};
 /// since one that waits commits nothing that could be seen.
 const FOREIGN_SEEN_FOR: Duration = Duration::from_secs(5);
 
+/// How often it is looked whether the file still stands under its name.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// The one connection that writes.
 pub(crate) struct Writer {
     place: Place,
@@ -32,6 +35,7 @@ pub(crate) struct Writer {
     data_version: Option<i64>,
     foreign_until: Option<Instant>,
     held_lock_for: Duration,
+    look_at: Instant,
 }
 
 impl Writer {
@@ -43,6 +47,7 @@ impl Writer {
             data_version: None,
             foreign_until: None,
             held_lock_for: Duration::ZERO,
+            look_at: Instant::now(),
         }
     }
 
@@ -69,7 +74,7 @@ impl Writer {
     }
 
     fn commit_all(&mut self, members: &mut [Box<dyn Member>]) {
-        if let Err(error) = self.reopen() {
+        if let Err(error) = self.reopen(members.iter().any(|member| member.is_relay())) {
             return members.iter_mut().for_each(|member| member.fail(error.clone()));
         }
         let Some(connection) = self.connection.take() else { return };
@@ -95,7 +100,7 @@ impl Writer {
                 drop(connection);
                 let why = format!("COMMIT failed: {error}");
                 // Where it does not open now, the next commit tries again.
-                let _ = self.reopen();
+                let _ = self.reopen(false);
                 for member in open {
                     member.look_up(self.connection.as_ref(), &why);
                 }
@@ -103,9 +108,15 @@ impl Writer {
         }
     }
 
-    /// Opens the connection where it was closed; refuses where its file no longer stands.
-    fn reopen(&mut self) -> Result<(), StoreError> {
-        self.place.check()?;
+    /// Opens the connection where it was closed; refuses where its file no longer stands, which
+    /// is looked at before it is opened and before a relay writes, else now and then: a look costs
+    /// two system calls, which a lone committer would feel.
+    fn reopen(&mut self, for_relay: bool) -> Result<(), StoreError> {
+        let now = Instant::now();
+        if for_relay || self.connection.is_none() || now >= self.look_at {
+            self.place.check()?;
+            self.look_at = now + LOOK_EVERY;
+        }
         if self.connection.is_none() {
             let opened = open_own(self.place.path());
             let (connection, _) = opened.map_err(|e| StoreError::Unavailable(e.to_string()))?;
