@@ -29,8 +29,9 @@ pub const WORKERS_MAX: usize = 65_536;
 #[non_exhaustive]
 pub struct Options {
     /// Attempts in flight at most; also the most commands that a crash can put in doubt.
-    /// At least 1, at most [`WORKERS_MAX`]. Default (`None`): [`WORKERS`], or [`WORKERS_IN_PROCESS`]
-    /// where every destination is a handler in this process, which costs no connection.
+    /// At least 1, at most [`WORKERS_MAX`]. Default (`None`): [`WORKERS`], or
+    /// [`WORKERS_IN_PROCESS`] where every destination is a handler in this process, which costs no
+    /// connection.
     pub workers: Option<usize>,
     /// How long a missed wake-up may cost; less than 1 ms counts as 1 ms. Default 50 ms.
     pub poll: Duration,
