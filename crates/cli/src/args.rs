@@ -73,6 +73,9 @@ pub(crate) enum Verb {
     Audit(Audit),
     /// Pay orders, deliver them to another process, kill processes on the way, and prove the books
     Drill(Drill),
+    /// A verb that is none, or none yet.
+    #[command(external_subcommand)]
+    Other(Vec<String>),
 }
 
 /// `init`.

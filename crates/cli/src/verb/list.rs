@@ -71,7 +71,7 @@ fn check_state(state: Option<&str>) -> Result<(), Failure> {
 
 fn print(rows: &[Listed]) -> Result<(), Failure> {
     if rows.is_empty() {
-        return output::line("no such command");
+        return output::line("no commands match");
     }
     let mut shown = table::table(&["command", "destination", "kind", "state", "attempts", "last"]);
     for row in rows {

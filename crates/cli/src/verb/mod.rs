@@ -41,7 +41,38 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::Show(args) => show::run(&shared, &args),
         Verb::Audit(args) => audit::run(&shared, &args),
         Verb::Drill(args) => drill::run(&shared, &args),
+        Verb::Other(words) => Err(other(words.first().map_or("", String::as_str))),
     }
+}
+
+/// Verbs that a later version brings.
+const NOT_YET: &[&str] = &[
+    "archive",
+    "bench",
+    "cancel",
+    "completions",
+    "doctor",
+    "erase",
+    "explain",
+    "pause",
+    "redeliver",
+    "resolve",
+    "restored",
+    "resume",
+    "retry",
+    "up",
+    "workflow",
+];
+
+fn other(verb: &str) -> Failure {
+    if NOT_YET.contains(&verb) {
+        let text = format!("`{verb}` is not yet there: a later version brings it");
+        return Failure::could_not_run(text).help(
+            "a report ends a parked command: INSERT INTO counterfoil_report, see docs/sql.md",
+        );
+    }
+    Failure::could_not_run(format!("`{verb}` is no verb"))
+        .help("`counterfoil --help` lists the verbs")
 }
 
 /// The configuration, if there is one, and the path of the store.

@@ -4,8 +4,10 @@
 //! are flags. Does not: terminate TLS or know who calls; put it on a private network.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use counterfoil_core::domain::Span;
 use counterfoil_inbox::receiver::{Faults, Hold, Options};
 use counterfoil_sqlite::InboxBook;
 use tokio::net::TcpListener;
@@ -21,7 +23,7 @@ use crate::exit::{Ended, Exit, Failure};
 /// The store cannot be opened, or the address cannot be listened at.
 pub(crate) fn run(shared: &Shared, args: &Receiver) -> Ended {
     let options = options(args)?;
-    let path = Found::new(shared)?.path;
+    let path = own_store(shared)?;
     let book = InboxBook::open(&path).map_err(Failure::could_not_run)?;
     block_on_many(async {
         let listener = listen(&args.listen).await?;
@@ -34,6 +36,16 @@ pub(crate) fn run(shared: &Shared, args: &Receiver) -> Ended {
         receiver.serve(listener, stop).await.map_err(Failure::could_not_run)?;
         Ok(Exit::Done)
     })
+}
+
+/// The configuration names the sender's store, which a receiver must not take for its own.
+fn own_store(shared: &Shared) -> Result<PathBuf, Failure> {
+    let found = Found::new(shared)?;
+    if found.named_elsewhere {
+        return Ok(found.path);
+    }
+    let text = "the store of the configuration is a sender's; a receiver keeps a file of its own";
+    Err(Failure::could_not_run(text).help("write, for instance, --store sqlite:warehouse.db"))
 }
 
 async fn listen(address: &str) -> Result<TcpListener, Failure> {
@@ -58,6 +70,11 @@ fn options(args: &Receiver) -> Result<Options, Failure> {
     };
     let mut options = Options::default();
     options.retention = span("--retention", &args.retention)?;
+    if options.retention == Span::ZERO {
+        let text = "--retention is zero: a repeat would act again";
+        return Err(Failure::could_not_run(text)
+            .help("give at least as long as senders may retry, such as --retention 7d"));
+    }
     options.refused_kinds = args.refuse_kind.iter().cloned().collect();
     options.faults = faults(args, span("--hold-for", &args.hold_for)?.to_std());
     Ok(options)

@@ -47,9 +47,13 @@ fn print(status: &Status, unserved: &[(String, u64)]) -> Result<(), crate::exit:
     }
     let mut rows = table::table(&["destination", "state", "commands", "note"]);
     for (name, states) in &status.destinations {
-        let mut note = note(status, unserved, name);
+        // It speaks of what is open: a completed row is not overdue.
+        let of = if states.contains_key("pending") { Some("pending") } else { None };
+        let of = of.or(states.keys().next().map(String::as_str));
         for (state, count) in states {
-            rows.add_row([cell(name), state.clone(), count.to_string(), std::mem::take(&mut note)]);
+            let is_of = Some(state.as_str()) == of;
+            let note = if is_of { note(status, unserved, name) } else { String::new() };
+            rows.add_row([cell(name), state.clone(), count.to_string(), note]);
         }
     }
     output::line(&rows.trim_fmt())

@@ -17,6 +17,23 @@ fn a_port_in_use_exits_2_with_the_way_out() {
     said.refuses(2, &["--retention \"long\"", "number and a unit"]);
 }
 
+/// Beside the tour's configuration `receiver` alone took the sender's file for its own book.
+#[test]
+fn it_does_not_take_the_senders_store_for_its_own() {
+    let desk = Desk::new();
+    desk.configure(1, "\"forever\"", "");
+    let said = desk.run(&["receiver", "--listen", "127.0.0.1:0"]);
+    said.refuses(2, &["a sender's", "--store sqlite:warehouse.db"]);
+}
+
+#[test]
+fn a_memory_that_forgets_at_once_is_refused() {
+    let desk = Desk::empty();
+    let listen = ["--listen", "127.0.0.1:0", "--retention", "0s"];
+    let said = desk.run(&[&["receiver", "--store", "sqlite:r.db"], &listen[..]].concat());
+    said.refuses(2, &["--retention is zero", "--retention 7d"]);
+}
+
 #[test]
 fn a_signal_ends_it_cleanly_and_so_does_the_end_of_its_input() {
     for name in ["TERM", "INT"] {
