@@ -143,8 +143,9 @@ pub(crate) struct Relay {
     /// Serve this destination alone; may be given several times. Default: all of the configuration
     #[arg(long, value_name = "DEST")]
     pub(crate) only: Vec<String>,
-    /// End when nothing is left that this relay will do by itself; exit 1 if unserved, paused or
-    /// parked commands remain (with --only, of the named destinations only)
+    /// End when nothing is left that this relay will do by itself, retries included: with a
+    /// receiver that is down, up to retry.give_up_after; exit 1 if unserved, paused or parked
+    /// commands remain (with --only, of the named destinations only)
     #[arg(long)]
     pub(crate) until_idle: bool,
     /// Write this configuration's contracts over differing stored ones, once
