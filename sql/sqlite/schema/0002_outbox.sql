@@ -86,11 +86,11 @@ END;
 
 CREATE TRIGGER counterfoil_outbox_no_update BEFORE UPDATE ON counterfoil_outbox
 BEGIN
-  SELECT RAISE(ABORT, 'CF0110 the outbox is append only: a command is not changed; cancel it, and record a new intent under a new id');
+  SELECT RAISE(ABORT, 'CF0110 the outbox is append only: a command is not changed; record a new intent under a new id');
 END;
 CREATE TRIGGER counterfoil_outbox_no_delete BEFORE DELETE ON counterfoil_outbox
 BEGIN
-  SELECT RAISE(ABORT, 'CF0110 the outbox is append only: a command is not changed; cancel it, and record a new intent under a new id');
+  SELECT RAISE(ABORT, 'CF0110 the outbox is append only: a command is not changed; record a new intent under a new id');
 END;
 
 -- Only counterfoil_outbox_made can meet this: its row is the newest of the connection, has no
@@ -109,11 +109,11 @@ WHEN (last_insert_rowid() = NEW.n AND NEW.state = 'pending' AND NEW.round = 1
     AND NOT EXISTS (SELECT 1 FROM counterfoil_delivery WHERE n = NEW.n)
     AND NOT EXISTS (SELECT 1 FROM counterfoil_receipt WHERE n = NEW.n)) IS NOT TRUE
 BEGIN
-  SELECT RAISE(ABORT, 'CF0120 deliveries are Counterfoil''s own: insert a command into counterfoil_outbox, report through counterfoil_report, act with the command line');
+  SELECT RAISE(ABORT, 'CF0120 deliveries are Counterfoil''s own: insert a command into counterfoil_outbox, report through counterfoil_report');
 END;
 CREATE TRIGGER counterfoil_delivery_no_update BEFORE UPDATE ON counterfoil_delivery
 BEGIN
-  SELECT RAISE(ABORT, 'CF0120 deliveries are Counterfoil''s own: insert a command into counterfoil_outbox, report through counterfoil_report, act with the command line');
+  SELECT RAISE(ABORT, 'CF0120 deliveries are Counterfoil''s own: insert a command into counterfoil_outbox, report through counterfoil_report');
 END;
 
 -- seq is dense, and neither a seq nor a cause is taken twice, whatever the verb.

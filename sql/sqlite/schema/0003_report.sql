@@ -115,7 +115,7 @@ CREATE TRIGGER counterfoil_delivery_no_delete BEFORE DELETE ON counterfoil_deliv
 WHEN NOT EXISTS (SELECT 1 FROM counterfoil_reporting)
   OR NOT EXISTS (SELECT 1 FROM counterfoil_receipt WHERE n = OLD.n AND round = OLD.round)
 BEGIN
-  SELECT RAISE(ABORT, 'CF0120 deliveries are Counterfoil''s own: insert a command into counterfoil_outbox, report through counterfoil_report, act with the command line');
+  SELECT RAISE(ABORT, 'CF0120 deliveries are Counterfoil''s own: insert a command into counterfoil_outbox, report through counterfoil_report');
 END;
 
 CREATE TRIGGER counterfoil_receipt_guard BEFORE INSERT ON counterfoil_receipt

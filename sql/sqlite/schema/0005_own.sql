@@ -32,11 +32,11 @@ CREATE TRIGGER counterfoil_lane_no_delete BEFORE DELETE ON counterfoil_lane
 BEGIN SELECT RAISE(ABORT, 'CF0126 lanes are Counterfoil''s own: order follows from commits'); END;
 
 CREATE TRIGGER counterfoil_destination_no_insert BEFORE INSERT ON counterfoil_destination
-BEGIN SELECT RAISE(ABORT, 'CF0127 destinations are Counterfoil''s own: use counterfoil pause, resume, or the relay''s configuration'); END;
+BEGIN SELECT RAISE(ABORT, 'CF0127 destinations are Counterfoil''s own: change the relay''s configuration'); END;
 CREATE TRIGGER counterfoil_destination_no_update BEFORE UPDATE ON counterfoil_destination
-BEGIN SELECT RAISE(ABORT, 'CF0127 destinations are Counterfoil''s own: use counterfoil pause, resume, or the relay''s configuration'); END;
+BEGIN SELECT RAISE(ABORT, 'CF0127 destinations are Counterfoil''s own: change the relay''s configuration'); END;
 CREATE TRIGGER counterfoil_destination_no_delete BEFORE DELETE ON counterfoil_destination
-BEGIN SELECT RAISE(ABORT, 'CF0127 destinations are Counterfoil''s own: use counterfoil pause, resume, or the relay''s configuration'); END;
+BEGIN SELECT RAISE(ABORT, 'CF0127 destinations are Counterfoil''s own: change the relay''s configuration'); END;
 
 CREATE TRIGGER counterfoil_archived_no_insert BEFORE INSERT ON counterfoil_archived
 BEGIN SELECT RAISE(ABORT, 'CF0129 tombstones are Counterfoil''s own: they stay for ever'); END;
