@@ -3,9 +3,13 @@
 //! Guarantees: a [`Terms`] that passes [`Terms::check`] cannot resend a key that the receiver has
 //! forgotten. Does not: hold urls, secrets or limits; those are each relay's own.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::backoff::Pace;
+use super::habits::{Habits, Meaning, NotThere, is_default};
 use super::time::{Micros, Span};
 use super::window;
 
@@ -50,6 +54,21 @@ pub struct Asking {
     pub quiet: Span,
     /// Questions before a person is asked instead. Default 20.
     pub max_asks: u32,
+    /// How the receiver says that it never acted on a key; `None`: by a bare 404, which is believed
+    /// after a control question only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_there: Option<NotThere>,
+}
+
+/// The default of `max_asks`.
+pub const MAX_ASKS: u32 = 20;
+
+impl Asking {
+    /// Asking with defaults but for `quiet`, which has none.
+    #[must_use]
+    pub const fn new(quiet: Span) -> Self {
+        Self { quiet, max_asks: MAX_ASKS, not_there: None }
+    }
 }
 
 /// What a destination guarantees; stored with it, so that verbs and other relays know it.
@@ -69,6 +88,9 @@ pub struct Contract {
     pub on_refusal: OnRefusal,
     /// What a parked command does to its lane.
     pub on_parked: OnParked,
+    /// What the receiver does in its own way.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub habits: Habits,
 }
 
 /// The default of `give_up_after`: 20 hours.
@@ -86,7 +108,42 @@ impl Contract {
             give_up_after: GIVE_UP_AFTER,
             on_refusal: OnRefusal::Park,
             on_parked: OnParked::Block,
+            habits: Habits::default(),
         }
+    }
+
+    /// The names of what a stored contract says otherwise, such as `receipt_timeout`; empty where
+    /// they agree.
+    #[must_use]
+    pub fn differing(&self, stored: &[u8]) -> Vec<String> {
+        let Ok(stored) = serde_json::from_slice::<Value>(stored) else {
+            return vec!["everything: the stored one is no JSON".into()];
+        };
+        let mut names = Vec::new();
+        match serde_json::to_value(self) {
+            Ok(given) => differing("", &stored, &given, &mut names),
+            Err(_) => names.push("everything".into()),
+        }
+        names
+    }
+}
+
+/// Adds the names under which two contracts differ; habits are told apart by their own names.
+fn differing(name: &str, stored: &Value, given: &Value, names: &mut Vec<String>) {
+    let both = (stored.as_object(), given.as_object());
+    let is_nested = matches!(name, "" | "habits" | "ask");
+    let (Some(one), Some(other), true) = (both.0, both.1, is_nested) else {
+        if stored != given {
+            names.push(name.into());
+        }
+        return;
+    };
+    let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    for key in keys {
+        let inner = if name == "ask" { format!("ask.{key}") } else { key.clone() };
+        let empty = if key == "habits" { Value::Object(Map::new()) } else { Value::Null };
+        let of = |map: &Map<String, Value>| map.get(key).unwrap_or(&empty).clone();
+        differing(&inner, &of(one), &of(other), names);
     }
 }
 
@@ -105,6 +162,15 @@ pub enum TermsRefused {
         sum: i64,
         /// 0.95 × `key_ttl`, in seconds.
         used: i64,
+    },
+    /// A meaning that needs a receiver that can be asked.
+    #[error(
+        "answers.{status} is \"ask\", but the destination cannot be asked: add ask = {{ url, quiet }}, \
+         or let the answer mean \"unknown\""
+    )]
+    CannotAsk {
+        /// The status.
+        status: u16,
     },
     /// A value that would stop everything.
     #[error("{what} is zero; give a positive value")]
@@ -149,9 +215,16 @@ impl Terms {
             ("retry.max_attempts", self.pace.max_attempts == 0),
             ("retry.give_up_after", zero(self.contract.give_up_after)),
             ("receipt_timeout", zero(self.contract.receipt_timeout)),
+            ("ask.max_asks", self.contract.ask.as_ref().is_some_and(|ask| ask.max_asks == 0)),
+            ("ask.quiet", self.contract.ask.as_ref().is_some_and(|ask| zero(ask.quiet))),
         ];
         if let Some((what, _)) = zeros.into_iter().find(|(_, zero)| *zero) {
             return Err(TermsRefused::Zero { what });
+        }
+        let habits = &self.contract.habits;
+        let asks = habits.answers.iter().find(|(_, meaning)| **meaning == Meaning::Ask);
+        if let (Some((status, _)), None) = (asks, &self.contract.ask) {
+            return Err(TermsRefused::CannotAsk { status: *status });
         }
         if let Idempotent::Window { key_ttl } = &self.contract.idempotent {
             let used = key_ttl.times(window::USED.0, window::USED.1);
@@ -168,6 +241,31 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_differing_contract_names_what_differs() {
+        let mut contract = Contract::new(Idempotent::Forever);
+        let stored = serde_json::to_vec(&contract).unwrap();
+        assert!(contract.differing(&stored).is_empty());
+        contract.ask = Some(Asking::new(Span::from_secs(60)));
+        let asking = serde_json::to_vec(&contract).unwrap();
+        assert_eq!(contract.differing(&stored), ["ask"]);
+        contract.ask = Some(Asking { max_asks: 3, ..Asking::new(Span::from_secs(60)) });
+        contract.habits.answers.insert(409, Meaning::Completed);
+        contract.completion = Completion::Receipt;
+        assert_eq!(contract.differing(&asking), ["ask.max_asks", "completion", "answers"]);
+        assert_eq!(contract.differing(b"?").len(), 1);
+        assert_eq!(serde_json::from_slice::<Contract>(&asking).unwrap().habits, Habits::default());
+    }
+
+    #[test]
+    fn an_answer_that_asks_needs_a_receiver_that_can_be_asked() {
+        let mut terms = Terms::new(Contract::new(Idempotent::Forever));
+        terms.contract.habits.answers.insert(500, Meaning::Ask);
+        assert_eq!(terms.check(), Err(TermsRefused::CannotAsk { status: 500 }));
+        terms.contract.ask = Some(Asking::new(Span::from_secs(60)));
+        assert_eq!(terms.check(), Ok(()));
+    }
 
     #[test]
     fn retries_that_outlive_the_keys_are_refused() {

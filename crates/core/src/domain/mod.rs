@@ -9,6 +9,7 @@ pub mod contract;
 pub mod delivery;
 pub mod digest;
 pub mod event;
+pub mod habits;
 pub mod id;
 pub mod json;
 pub mod laws;
@@ -27,6 +28,7 @@ pub use contract::{Asking, Completion, Contract, Idempotent, OnParked, OnRefusal
 pub use delivery::{Delivery, State};
 pub use digest::Digest;
 pub use event::{Event, EventRow};
+pub use habits::{Codes, Habits, Key, KeyForm, Meaning, NotThere, Profile, Success};
 pub use id::{CommandId, Destination, IdRefused, Kind, OrderingKey, Stream};
 pub use lease::{Lease, Token};
 pub use outcome::{Answer, Judge, Outcome, ResultBody};

@@ -67,6 +67,18 @@ pub enum Outcome {
         /// The answer says that the destination is set up wrongly (404, 401, a redirect).
         misconfigured: bool,
     },
+    /// Not processed, and the receiver wants nothing any more (410 under `profile = "webhook"`):
+    /// as `NotSent`, and the destination is paused.
+    Gone {
+        /// Why, for people.
+        reason: String,
+    },
+    /// It may have been processed, and a repeat would only hear the same answer again: the
+    /// receiver is asked instead.
+    Ask {
+        /// Why, for people.
+        reason: String,
+    },
     /// It may have been processed, or not.
     Unknown {
         /// Why, for people.
@@ -101,8 +113,8 @@ impl Outcome {
             Self::Completed { .. } => "completed",
             Self::Accepted { .. } => "accepted",
             Self::Rejected { .. } => "rejected",
-            Self::NotSent { .. } => "not_sent",
-            Self::Unknown { .. } => "unknown",
+            Self::NotSent { .. } | Self::Gone { .. } => "not_sent",
+            Self::Unknown { .. } | Self::Ask { .. } => "unknown",
             Self::Conflict { .. } => "conflict",
         }
     }
@@ -114,8 +126,33 @@ impl Outcome {
             Self::Completed { evidence, .. } | Self::Accepted { evidence } => evidence,
             Self::Rejected { reason, .. }
             | Self::NotSent { reason, .. }
+            | Self::Gone { reason }
+            | Self::Ask { reason }
             | Self::Unknown { reason, .. }
             | Self::Conflict { reason } => reason,
+        }
+    }
+
+    /// How long the receiver asks to wait, if it says so.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Span> {
+        match self {
+            Self::NotSent { retry_after, .. } | Self::Unknown { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// The result, where there is one, and the reason or evidence.
+    pub(super) fn into_evidence(self) -> (Option<Vec<u8>>, String) {
+        match self {
+            Self::Completed { result, evidence } => (Some(result.bytes), evidence),
+            Self::Accepted { evidence } => (None, evidence),
+            Self::Rejected { reason, .. }
+            | Self::NotSent { reason, .. }
+            | Self::Gone { reason }
+            | Self::Ask { reason }
+            | Self::Unknown { reason, .. }
+            | Self::Conflict { reason } => (None, reason),
         }
     }
 }

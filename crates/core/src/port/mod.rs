@@ -5,6 +5,7 @@
 
 pub mod book;
 pub mod clock;
+pub mod exchange;
 pub mod gate;
 pub mod inbox;
 pub mod observer;
@@ -18,4 +19,4 @@ pub use gate::{Gate, Withdrawn};
 pub use inbox::{InboxEntry, InboxRows};
 pub use observer::{Notice, Observer, Quiet};
 pub use store::Store;
-pub use transport::{Attempt, BoxFuture, Transport};
+pub use transport::{Attempt, BoxFuture, Question, Transport};

@@ -95,6 +95,20 @@ pub enum Notice {
         /// How many are open.
         open: u64,
     },
+    /// A command ended `expired`, unsent.
+    Expired {
+        /// The command's id.
+        command: String,
+        /// Its destination.
+        destination: String,
+    },
+    /// A destination was paused for all relays, because it said that it is gone.
+    Paused {
+        /// The destination.
+        destination: Destination,
+        /// What it said.
+        reason: String,
+    },
     /// The stored contract is no longer this relay's: it claims no more there.
     ContractDiffers {
         /// The destination.

@@ -5,17 +5,19 @@
 //! given after COMMIT. The suite `exercise_store` holds every store to the rules. It is not asked
 //! to decide: it persists what `domain::transition` says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use super::exchange::{
+    ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Renew, Settle, Settled,
+};
 use super::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use crate::domain::laws::{EventFacts, Totals};
 use crate::domain::transition::Report;
 use crate::domain::{
-    Answer, Command, CommandId, Contract, Delivery, Destination, Digest, Event, EventRow, Micros,
-    OutboxRow, Outcome, Reason, Seed, State, Stream, Terms,
+    Command, CommandId, Contract, Destination, Event, EventRow, Micros, Reason, Stream,
 };
 
 /// What recording a command came to.
@@ -121,134 +123,25 @@ pub struct Appended {
 }
 
 /// Whether a contract may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Declared {
     /// It is the stored one now.
     Agreed,
-    /// Another one is stored.
-    Differs,
+    /// Another one is stored, which says otherwise under these names; see
+    /// [`Contract::differing`].
+    Differs(Vec<String>),
 }
 
-/// A claimed command: everything an attempt needs, and everything its settle needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claimed {
-    /// The command.
-    pub command: Arc<OutboxRow>,
-    /// The delivery as the claim left it: `Sending`, or `Asking` under a lease.
-    pub delivery: Delivery,
-    /// SHA-256 of the body.
-    pub digest: Digest,
-    /// SHA-256 of the row.
-    pub row_digest: Digest,
-    /// It was taken over from a lease that ran out.
-    pub taken_over: bool,
-}
-
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// With an outcome.
-    Outcome(Outcome),
-    /// With an answer to a question.
-    Answer(Answer),
-    /// It was never begun.
-    HandedBack,
-}
-
-/// The settle of one attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settle {
-    /// What was claimed.
-    pub claimed: Claimed,
-    /// How it ended.
-    pub ended: Ended,
-    /// When the attempt began, in the store's time.
-    pub started_at: Micros,
-    /// Jitter.
-    pub seed: Seed,
-    /// The terms it is judged by.
-    pub terms: Arc<Terms>,
-}
-
-/// The renewal of one lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renew {
-    /// Which delivery.
-    pub n: i64,
-    /// Its token.
-    pub token: crate::domain::Token,
-    /// The terms, for the length of the lease.
-    pub terms: Arc<Terms>,
-}
-
-/// Where to claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimFrom {
-    /// The destination.
-    pub destination: Destination,
-    /// At most so many there.
-    pub limit: usize,
-    /// The terms; their contract must be the stored one.
-    pub terms: Arc<Terms>,
-}
-
-/// What a relay wants done in one short durable write: settles first, then renewals, then claims.
+/// What one sweep did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exchange {
-    /// Attempts that ended.
-    pub settles: Vec<Settle>,
-    /// Leases to renew.
-    pub renewals: Vec<Renew>,
-    /// Where to claim, in this order.
-    pub claim_from: Vec<ClaimFrom>,
-    /// At most so many claims in all.
-    pub claim_limit: usize,
-    /// Who claims; shown to people.
-    pub owner: String,
-    /// Jitter for what takeovers and time-outs decide.
-    pub seed: u64,
-}
-
-/// What a settle came to, in the order of the settles.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settled {
-    /// The delivery is in this state now.
-    Open(State),
-    /// A receipt ended it, with this outcome's name.
-    Ended(&'static str),
-    /// A contradiction was recorded.
-    Contradicted,
-    /// It changed nothing.
-    Ignored(Reason),
-}
-
-/// A command that was parked by an exchange, beside those of its settles.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParkedNow {
-    /// The command's id, lossy where it is no UTF-8.
-    pub command: String,
-    /// Its destination.
-    pub destination: String,
-    /// Its state.
-    pub state: State,
-    /// Why.
-    pub reason: String,
-}
-
-/// What an exchange did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exchanged {
-    /// One answer a settle.
-    pub settled: Vec<Settled>,
-    /// Leases that could not be renewed, by n: the attempt is no longer the newest.
-    pub lost: Vec<i64>,
-    /// What was claimed.
-    pub claimed: Vec<Claimed>,
-    /// What was parked while looking for claims.
+pub struct Swept {
+    /// Commands that ended `expired`, with their destinations.
+    pub expired: Vec<(String, String)>,
+    /// Commands in doubt that wait for a person now.
     pub parked: Vec<ParkedNow>,
-    /// Destinations whose stored contract is no longer the given one: nothing was claimed there.
-    pub differing: Vec<Destination>,
-    /// Something more is due now beyond the limit.
+    /// Commands in doubt that are asked about now.
+    pub asking: usize,
+    /// More may be left.
     pub more: bool,
 }
 
@@ -282,6 +175,9 @@ pub enum Reported {
 }
 
 /// How much of the user's answer [`Store::expected_has`] reads at once.
+/// How many of the newest receipts are looked through for a control question.
+pub const CONTROL_RANGE: usize = 100_000;
+
 const EXPECTED_PAGE: usize = 1000;
 
 /// A store of commands.
@@ -377,6 +273,58 @@ pub trait Store: Clone + Send + Sync + 'static {
         command_id: &CommandId,
         report: Report,
     ) -> impl Future<Output = Result<Reported, StoreError>> + Send;
+
+    /// Ends what is past its `expires_at` and pending, at most `limit`, wherever it is bound for:
+    /// `expired`, or in doubt by the destination's stored contract. With nothing to do it only
+    /// reads.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn sweep(&self, limit: usize) -> impl Future<Output = Result<Swept, StoreError>> + Send;
+
+    /// The newest command of `destination` that a receiver is known to have completed, other than
+    /// `except`: what a control question asks about. `None` also where there is none among the
+    /// newest [`CONTROL_RANGE`] receipts of the store.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn newest_completed(
+        &self,
+        destination: &Destination,
+        except: &CommandId,
+    ) -> impl Future<Output = Result<Option<CommandId>, StoreError>> + Send;
+
+    /// Pauses a destination for all relays; recorded with the actor. `false`: it was paused
+    /// already, and nothing changed.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn pause(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// The stored contract of each destination that has one; one that cannot be read is `None`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn contracts(
+        &self,
+    ) -> impl Future<Output = Result<BTreeMap<String, Option<Contract>>, StoreError>> + Send;
+
+    /// After a restore from a backup taken at `at`, before the first relay: every open delivery
+    /// becomes in doubt, first sent at the earlier of its own first send and `at`; recorded with
+    /// the actor. How many there were.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn restored(
+        &self,
+        at: Micros,
+        actor: &str,
+    ) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
     /// Counts by destination and state.
     ///

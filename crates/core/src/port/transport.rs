@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::gate::Gate;
-use crate::domain::{Answer, Micros, OutboxRow, Outcome, Span, Token};
+use crate::domain::{Answer, CommandId, Micros, OutboxRow, Outcome, Span, Token};
 
 /// A boxed future, so that a relay can hold transports of many kinds.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -32,13 +32,26 @@ pub struct Attempt {
     pub gate: Arc<Gate>,
 }
 
+/// A question about one command.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The command's id.
+    pub command_id: CommandId,
+    /// The store's source, a URI reference.
+    pub source: Arc<str>,
+    /// The store's time when the question begins.
+    pub now: Micros,
+}
+
 /// Sends commands to one destination.
 pub trait Transport: Send + Sync + 'static {
     /// Sends once. Dropping the future abandons the attempt, whose outcome is then unknown.
     fn send<'a>(&'a self, attempt: &'a Attempt) -> BoxFuture<'a, Outcome>;
 
-    /// Asks what became of the command. Default: this transport cannot ask.
-    fn ask<'a>(&'a self, _attempt: &'a Attempt) -> BoxFuture<'a, Answer> {
+    /// Asks what became of a command; asking never acts. A "not there" that its contract does not
+    /// say in so many words is `believed: false`; the relay then asks a control question.
+    /// Default: this transport cannot ask.
+    fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async { Answer::Unclear { reason: "this transport cannot ask".into() } })
     }
 

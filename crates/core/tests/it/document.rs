@@ -8,14 +8,13 @@ use std::path::Path;
 
 use counterfoil_core::domain::transition::Verdict;
 use counterfoil_core::domain::{
-    Answer, Asking, Completion, Delivery, Idempotent, Input, Judge, Next, OnRefusal, Outcome,
-    Position, Reason, ReceiptOutcome, ResultBody, Span, State, Terms, Token, Transition,
-    transition,
+    Answer, Completion, Delivery, Idempotent, Input, Judge, Next, OnRefusal, Outcome, Position,
+    Reason, ReceiptOutcome, ResultBody, State, Terms, Token, Transition, transition,
 };
 
 use crate::shape::{
-    MAX_ASKS, MAX_ATTEMPTS, NOW, STALE, TOKEN, answered, before, cancel, due, ended, reported,
-    resolve, settled, terms,
+    MAX_ASKS, MAX_ATTEMPTS, NOW, STALE, TOKEN, answered, asking, before, cancel, due, ended,
+    reported, resolve, settled, terms,
 };
 
 const BEGIN: &str = "<!-- generated: begin -->\n";
@@ -96,6 +95,9 @@ fn settle_rows() -> Vec<Row> {
         row("settled: NotSent, spent", not_sent).spent(),
         row("settled: Unknown", unknown),
         row("settled: Unknown, spent", unknown).spent(),
+        row("settled: Ask, an answer that a repeat would only hear again", |token| {
+            settled(token, Outcome::Ask { reason: text() })
+        }),
         row("settled: Conflict", |token| settled(token, Outcome::Conflict { reason: text() })),
         row("settled with a stale token: Completed", |_| {
             let result = ResultBody::default();
@@ -166,7 +168,7 @@ fn terms_of(way: Way) -> Terms {
     let idempotent = if way == Way::Safe { Idempotent::Forever } else { Idempotent::No };
     let mut terms = terms(idempotent, way == Way::Askable);
     if way == Way::Askable {
-        terms.contract.ask = Some(Asking { quiet: Span::from_secs(60), max_asks: MAX_ASKS });
+        terms.contract.ask = Some(asking());
     }
     terms
 }
@@ -361,11 +363,12 @@ fn every_state_and_every_outcome_has_its_place() {
     }
     for outcome in crate::shape::outcomes() {
         let name = match outcome {
-            Outcome::NotSent { .. } => "NotSent",
+            Outcome::NotSent { .. } | Outcome::Gone { .. } => "NotSent",
             Outcome::Completed { .. } => "Completed",
             Outcome::Accepted { .. } => "Accepted",
             Outcome::Rejected { .. } => "Rejected",
             Outcome::Unknown { .. } => "Unknown",
+            Outcome::Ask { .. } => "Ask",
             Outcome::Conflict { .. } => "Conflict",
             other => panic!("{} has no row", other.name()),
         };

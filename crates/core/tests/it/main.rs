@@ -9,5 +9,6 @@ mod document;
 mod law;
 mod pair;
 mod shape;
+mod table;
 mod verb;
 mod walk;

@@ -181,7 +181,9 @@ fn a_doubt_comes_from_what_may_have_acted_only() {
         }
         let flying = matches!(before.state, State::Sending | State::Published);
         let may_have_acted = match pair.input {
-            Input::Settled { outcome: Outcome::Unknown { .. }, .. } => pair.is_own(),
+            Input::Settled { outcome: Outcome::Unknown { .. } | Outcome::Ask { .. }, .. } => {
+                pair.is_own()
+            }
             Input::Due { .. } | Input::Unreadable { .. } => flying,
             Input::Restored { .. } => true,
             _ => false,
@@ -194,7 +196,9 @@ fn a_doubt_comes_from_what_may_have_acted_only() {
 fn what_may_have_acted_is_always_in_doubt() {
     every_pair(|pair| {
         let unknown = match pair.input {
-            Input::Settled { outcome: Outcome::Unknown { .. }, .. } => pair.is_own(),
+            Input::Settled { outcome: Outcome::Unknown { .. } | Outcome::Ask { .. }, .. } => {
+                pair.is_own()
+            }
             Input::Due { .. } => pair.open_before().is_some_and(|open| {
                 matches!(open.state, State::Sending | State::Published)
                     && open.available_at.is_some_and(|at| at <= NOW)
@@ -291,7 +295,9 @@ fn the_first_send_moves_as_it_should() {
             }
             (Some(_), None) => match pair.input {
                 Input::HandedBack { .. }
-                | Input::Settled { outcome: Outcome::NotSent { .. }, .. } => pair.is_own(),
+                | Input::Settled {
+                    outcome: Outcome::NotSent { .. } | Outcome::Gone { .. }, ..
+                } => pair.is_own(),
                 Input::Settled { outcome: Outcome::Rejected { .. }, .. } => !before.in_doubt,
                 Input::Answered { .. } | Input::Resolve { .. } => true,
                 Input::Retry { may_act_twice, .. } => *may_act_twice,

@@ -29,10 +29,14 @@ pub(crate) fn after(secs: i64) -> Micros {
 /// Terms with small bounds.
 pub(crate) fn terms(idempotent: Idempotent, askable: bool) -> Terms {
     let mut terms = Terms::new(Contract::new(idempotent));
-    terms.contract.ask =
-        askable.then_some(Asking { quiet: Span::from_secs(60), max_asks: MAX_ASKS });
+    terms.contract.ask = askable.then(asking);
     terms.pace.max_attempts = MAX_ATTEMPTS;
     terms
+}
+
+/// Few questions, each after a minute of quiet.
+pub(crate) fn asking() -> Asking {
+    Asking { max_asks: MAX_ASKS, ..Asking::new(Span::from_secs(60)) }
 }
 
 pub(crate) fn day() -> Idempotent {
@@ -150,7 +154,9 @@ pub(crate) fn outcomes() -> Vec<Outcome> {
             retry_after: Some(Span::from_secs(9)),
             misconfigured: true,
         },
+        Outcome::Gone { reason: reason() },
         Outcome::unknown("reset"),
+        Outcome::Ask { reason: reason() },
         Outcome::Conflict { reason: reason() },
     ]
 }

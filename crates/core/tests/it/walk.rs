@@ -111,7 +111,9 @@ impl Walk {
                 self.truth.in_flight = Some(self.now);
             }
             Input::Due { .. } if matches!(was, State::Sending | State::Published) => self.doubt(),
-            Input::Settled { outcome: Outcome::Unknown { .. }, .. } => self.doubt(),
+            Input::Settled { outcome: Outcome::Unknown { .. } | Outcome::Ask { .. }, .. } => {
+                self.doubt();
+            }
             // Accepted may have acted: only its receipt would clear it.
             Input::Settled { outcome: Outcome::Accepted { .. }, .. } => {}
             Input::Settled { .. } | Input::HandedBack { .. } if was == State::Sending => {

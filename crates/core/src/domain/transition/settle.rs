@@ -5,11 +5,14 @@
 //! end what has not ended. Does not: trust a refusal read from a status while in doubt.
 
 use super::super::backoff::Seed;
-use super::super::contract::{Completion, Terms};
+use super::super::contract::Terms;
 use super::super::delivery::{Delivery, State};
 use super::super::lease::Token;
 use super::super::outcome::{Answer, Judge, Outcome};
-use super::super::policy;
+use super::super::policy::{
+    self,
+    table::{self, Came, Then},
+};
 use super::super::receipt::ReceiptOutcome;
 use super::super::time::Micros;
 use super::report::{self};
@@ -38,49 +41,40 @@ fn own_settle(
     now: Micros,
     seed: Seed,
 ) -> Transition {
-    let end = |outcome, result, evidence: String| {
-        let receipt = receipt(open, outcome, result, Some(evidence), "relay", now);
-        Transition::to(Next::Ended(receipt))
+    let came = came(&outcome);
+    let known = match came {
+        Came::NotSent => policy::first_send_taken_back(open.clone()),
+        Came::Unknown | Came::Ask => Delivery { in_doubt: true, ..open.clone() },
+        _ => open.clone(),
     };
-    let row = attempted(open.round, open.token, Purpose::Send, &outcome);
+    let due = now.plus(terms.pace.wait(open.attempts, outcome.retry_after(), seed));
+    let then = table::then(came, policy::situation(&known, terms, now, due));
+    if let Then::End(ends) = then {
+        let (result, evidence) = outcome.into_evidence();
+        let receipt = receipt(open, ends, result, Some(evidence), "relay", now);
+        return Transition::to(Next::Ended(receipt));
+    }
     let last_outcome = Some(format!("{}: {}", outcome.name(), outcome.reason()));
-    let known = Delivery { last_outcome, ..open.clone() };
+    let known = Delivery { last_outcome, ..known };
+    let went_well = then == Then::Publish;
+    let row = (!went_well).then(|| attempted(open.round, open.token, Purpose::Send, &outcome));
+    match policy::left_open(known, then, terms, now, due) {
+        Some(next) => Transition::open(next, row),
+        None => Transition::ignored(Reason::Ended),
+    }
+}
+
+/// The row of the decision table that an outcome belongs to.
+const fn came(outcome: &Outcome) -> Came {
     match outcome {
-        Outcome::Completed { result, evidence } => {
-            end(ReceiptOutcome::Completed, Some(result.bytes), evidence)
-        }
-        Outcome::Accepted { evidence } => match terms.contract.completion {
-            Completion::Accepted => end(ReceiptOutcome::Accepted, None, evidence),
-            Completion::Response | Completion::Receipt => {
-                let due = now.plus(terms.contract.receipt_timeout);
-                let next = policy::unleased(known, State::Published, Some(due));
-                Transition::open(next, None)
-            }
-        },
-        Outcome::Rejected { reason, by: Judge::Receiver } => {
-            end(ReceiptOutcome::Rejected, None, reason)
-        }
-        Outcome::Rejected { reason, by: Judge::Status } => {
-            if open.in_doubt {
-                Transition::open(policy::ask_or_park(known, terms, now), Some(row))
-            } else if policy::refusal_ends(terms) {
-                end(ReceiptOutcome::Rejected, None, reason)
-            } else {
-                Transition::open(policy::dead(policy::cleared(known)), Some(row))
-            }
-        }
-        Outcome::NotSent { retry_after, .. } => {
-            let known = policy::first_send_taken_back(known);
-            let next = policy::after_not_sent(known, terms, now, seed, retry_after);
-            Transition::open(next, Some(row))
-        }
-        Outcome::Unknown { retry_after, .. } => {
-            let due = now.plus(terms.pace.wait(open.attempts, retry_after, seed));
-            Transition::open(policy::after_unknown(known, terms, now, due), Some(row))
-        }
-        Outcome::Conflict { .. } => {
-            Transition::open(policy::unleased(known, State::Conflict, None), Some(row))
-        }
+        Outcome::Completed { .. } => Came::Completed,
+        Outcome::Accepted { .. } => Came::Accepted,
+        Outcome::Rejected { by: Judge::Receiver, .. } => Came::RejectedByReceiver,
+        Outcome::Rejected { by: Judge::Status, .. } => Came::RejectedByStatus,
+        Outcome::NotSent { .. } | Outcome::Gone { .. } => Came::NotSent,
+        Outcome::Unknown { .. } => Came::Unknown,
+        Outcome::Ask { .. } => Came::Ask,
+        Outcome::Conflict { .. } => Came::Conflict,
     }
 }
 

@@ -1,10 +1,14 @@
-//! What to do after each outcome: the decision table of the design.
+//! What to do after each outcome: the situation of a command, and what its row of the table does.
 //!
 //! Guarantees: an attempt that may have acted is never called a failure, never forgotten, and
-//! never repeated where a repeat could act twice. Does not: persist; see `transition`.
+//! never repeated where a repeat could act twice. Does not: decide, which `table` does, nor
+//! persist; see `transition`.
 
+pub mod table;
+
+use self::table::{Situation, Then};
 use super::backoff::Seed;
-use super::contract::{OnRefusal, Terms};
+use super::contract::{Completion, OnRefusal, Terms};
 use super::delivery::{Delivery, State};
 use super::time::{Micros, Span};
 
@@ -35,22 +39,54 @@ pub(super) fn first_send_taken_back(delivery: Delivery) -> Delivery {
     Delivery { first_sent_at, ..delivery }
 }
 
-/// After an attempt that provably did not act.
-pub(super) fn after_not_sent(
-    delivery: Delivery,
-    terms: &Terms,
-    now: Micros,
-    seed: Seed,
-    retry_after: Option<Span>,
-) -> Delivery {
-    if is_spent(&delivery, terms, now) {
-        return if delivery.in_doubt { ask_or_park(delivery, terms, now) } else { dead(delivery) };
+/// What the table asks about `delivery`, whose next send would be at `due`.
+pub(super) fn situation(delivery: &Delivery, terms: &Terms, now: Micros, due: Micros) -> Situation {
+    Situation {
+        in_doubt: delivery.in_doubt,
+        spent: is_spent(delivery, terms, now),
+        repeatable: terms.is_safe_to_repeat(delivery.first_sent_at, due),
+        askable: is_askable(delivery, terms),
+        completes_on_accept: terms.contract.completion == Completion::Accepted,
+        refusal_ends: terms.contract.on_refusal == OnRefusal::Reject,
     }
-    let wait = terms.pace.wait(delivery.attempts, retry_after, seed);
-    pending(delivery, now.plus(wait))
 }
 
-/// After an attempt that may have acted: repeat where that is safe, else ask, else a person.
+/// Whether the receiver can be asked, and questions are left.
+fn is_askable(delivery: &Delivery, terms: &Terms) -> bool {
+    terms.contract.ask.as_ref().is_some_and(|ask| delivery.asks < ask.max_asks)
+}
+
+/// The delivery as a row of the table leaves it open; `None` where the row ends the command. What
+/// is sent again is due at `due`.
+pub(super) fn left_open(
+    delivery: Delivery,
+    then: Then,
+    terms: &Terms,
+    now: Micros,
+    due: Micros,
+) -> Option<Delivery> {
+    Some(match then {
+        Then::End(_) => return None,
+        Then::Publish => {
+            let overdue = now.plus(terms.contract.receipt_timeout);
+            unleased(delivery, State::Published, Some(overdue))
+        }
+        Then::Retry => pending(delivery, due),
+        Then::Ask => {
+            let quiet = terms.contract.ask.as_ref().map_or(Span::ZERO, |ask| ask.quiet);
+            let since = delivery.last_lease_until.map_or(now, |until| until.plus(quiet));
+            unleased(Delivery { in_doubt: true, ..delivery }, State::Asking, Some(since.max(now)))
+        }
+        Then::Uncertain => {
+            unleased(Delivery { in_doubt: true, ..delivery }, State::Uncertain, None)
+        }
+        Then::Dead => unleased(cleared(delivery), State::Dead, None),
+        Then::Conflict => unleased(delivery, State::Conflict, None),
+    })
+}
+
+/// After an attempt that may have acted: repeat at `due` where that is safe, else ask, else a
+/// person.
 pub(super) fn after_unknown(
     delivery: Delivery,
     terms: &Terms,
@@ -58,28 +94,14 @@ pub(super) fn after_unknown(
     due: Micros,
 ) -> Delivery {
     let delivery = Delivery { in_doubt: true, ..delivery };
-    let safe = terms.is_safe_to_repeat(delivery.first_sent_at, due);
-    if safe && !is_spent(&delivery, terms, now) {
-        pending(delivery, due)
-    } else {
-        ask_or_park(delivery, terms, now)
-    }
-}
-
-/// After a refusal read from a status, not in doubt: whether it ends the command.
-pub(super) const fn refusal_ends(terms: &Terms) -> bool {
-    matches!(terms.contract.on_refusal, OnRefusal::Reject)
+    let then = table::then(table::Came::Unknown, situation(&delivery, terms, now, due));
+    left_open(delivery.clone(), then, terms, now, due).unwrap_or(delivery)
 }
 
 /// In doubt and not to be repeated: the receiver is asked if it can be, else a person.
 pub(super) fn ask_or_park(delivery: Delivery, terms: &Terms, now: Micros) -> Delivery {
-    match &terms.contract.ask {
-        Some(ask) if delivery.asks < ask.max_asks => {
-            let quiet = delivery.last_lease_until.map_or(now, |until| until.plus(ask.quiet));
-            unleased(delivery, State::Asking, Some(quiet.max(now)))
-        }
-        _ => unleased(Delivery { in_doubt: true, ..delivery }, State::Uncertain, None),
-    }
+    let then = table::in_doubt(situation(&delivery, terms, now, now));
+    left_open(delivery.clone(), then, terms, now, now).unwrap_or(delivery)
 }
 
 /// After a question without a usable answer: ask again with backoff, bounded.
@@ -90,8 +112,7 @@ pub(super) fn ask_again(
     seed: Seed,
     retry_after: Option<Span>,
 ) -> Delivery {
-    let more = terms.contract.ask.as_ref().is_some_and(|ask| delivery.asks < ask.max_asks);
-    if more {
+    if is_askable(&delivery, terms) {
         let wait = terms.pace.wait(delivery.asks, retry_after, seed);
         unleased(delivery, State::Asking, Some(now.plus(wait)))
     } else {
@@ -102,11 +123,6 @@ pub(super) fn ask_again(
 /// Waits for its due time.
 pub(super) fn pending(delivery: Delivery, due: Micros) -> Delivery {
     unleased(delivery, State::Pending, Some(due))
-}
-
-/// Gave up, not in doubt.
-pub(super) fn dead(delivery: Delivery) -> Delivery {
-    unleased(delivery, State::Dead, None)
 }
 
 /// Without a lease, in `state`.

@@ -1,0 +1,132 @@
+//! A relay's one short durable write: what goes in, and what comes back.
+//!
+//! Guarantees: plain data. Does not: write; see [`super::Store::exchange`].
+
+use std::sync::Arc;
+
+use crate::domain::{
+    Answer, Delivery, Destination, Digest, Micros, OutboxRow, Outcome, Reason, Seed, State, Terms,
+};
+
+/// A claimed command: everything an attempt needs, and everything its settle needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The command.
+    pub command: Arc<OutboxRow>,
+    /// The delivery as the claim left it: `Sending`, or `Asking` under a lease.
+    pub delivery: Delivery,
+    /// SHA-256 of the body.
+    pub digest: Digest,
+    /// SHA-256 of the row.
+    pub row_digest: Digest,
+    /// It was taken over from a lease that ran out.
+    pub taken_over: bool,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With an outcome.
+    Outcome(Outcome),
+    /// With an answer to a question.
+    Answer(Answer),
+    /// It was never begun.
+    HandedBack,
+}
+
+/// The settle of one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settle {
+    /// What was claimed.
+    pub claimed: Claimed,
+    /// How it ended.
+    pub ended: Ended,
+    /// When the attempt began, in the store's time.
+    pub started_at: Micros,
+    /// Jitter.
+    pub seed: Seed,
+    /// The terms it is judged by.
+    pub terms: Arc<Terms>,
+}
+
+/// The renewal of one lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renew {
+    /// Which delivery.
+    pub n: i64,
+    /// Its token.
+    pub token: crate::domain::Token,
+    /// The terms, for the length of the lease.
+    pub terms: Arc<Terms>,
+}
+
+/// Where to claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimFrom {
+    /// The destination.
+    pub destination: Destination,
+    /// At most so many there.
+    pub limit: usize,
+    /// The terms; their contract must be the stored one.
+    pub terms: Arc<Terms>,
+}
+
+/// What a relay wants done in one short durable write: settles first, then renewals, then claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// Attempts that ended.
+    pub settles: Vec<Settle>,
+    /// Leases to renew.
+    pub renewals: Vec<Renew>,
+    /// Where to claim, in this order.
+    pub claim_from: Vec<ClaimFrom>,
+    /// At most so many claims in all.
+    pub claim_limit: usize,
+    /// Who claims; shown to people.
+    pub owner: String,
+    /// Jitter for what takeovers and time-outs decide.
+    pub seed: u64,
+}
+
+/// What a settle came to, in the order of the settles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The delivery is in this state now.
+    Open(State),
+    /// A receipt ended it, with this outcome's name.
+    Ended(&'static str),
+    /// A contradiction was recorded.
+    Contradicted,
+    /// It changed nothing.
+    Ignored(Reason),
+}
+
+/// A command that was parked by an exchange, beside those of its settles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParkedNow {
+    /// The command's id, lossy where it is no UTF-8.
+    pub command: String,
+    /// Its destination.
+    pub destination: String,
+    /// Its state.
+    pub state: State,
+    /// Why.
+    pub reason: String,
+}
+
+/// What an exchange did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exchanged {
+    /// One answer a settle.
+    pub settled: Vec<Settled>,
+    /// Leases that could not be renewed, by n: the attempt is no longer the newest.
+    pub lost: Vec<i64>,
+    /// What was claimed.
+    pub claimed: Vec<Claimed>,
+    /// What was parked while looking for claims.
+    pub parked: Vec<ParkedNow>,
+    /// Destinations whose stored contract is no longer the given one: nothing was claimed there.
+    pub differing: Vec<Destination>,
+    /// Something more is due now beyond the limit.
+    pub more: bool,
+}
