@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use counterfoil_core::domain::{Answer, Micros, Outcome, ResultBody, Span, Token};
-use counterfoil_core::port::{Attempt, BoxFuture, Transport};
+use counterfoil_core::port::{Attempt, BoxFuture, Question, Transport};
 use tokio::time::Instant;
 
 use crate::receiver::Receiver;
@@ -111,11 +111,11 @@ impl Script {
 pub struct Sent {
     /// The command's id.
     pub id: String,
-    /// Which attempt of its round.
+    /// Which attempt of its round; 0 for a question.
     pub number: u32,
-    /// Its token.
+    /// Its token; none for a question.
     pub token: Token,
-    /// The bytes.
+    /// The bytes; none for a question.
     pub body: Vec<u8>,
     /// The store's time when the attempt began.
     pub now: Micros,
@@ -205,7 +205,7 @@ impl ScriptedTransport {
     }
 
     /// Notes the attempt; where in the book it stands.
-    fn note(&self, attempt: &Attempt, asked: bool) -> usize {
+    fn note(&self, attempt: &Attempt) -> usize {
         let sent = Sent {
             id: attempt.command.command_id.to_string(),
             number: attempt.number,
@@ -214,15 +214,19 @@ impl ScriptedTransport {
             now: attempt.now,
             at: self.began.elapsed(),
             passed: false,
-            asked,
+            asked: false,
         };
+        self.keep(sent)
+    }
+
+    fn keep(&self, sent: Sent) -> usize {
         let mut book = self.book();
         book.sent.push(sent);
         book.sent.len() - 1
     }
 
     async fn play(&self, attempt: &Attempt) -> Outcome {
-        let place = self.note(attempt, false);
+        let place = self.note(attempt);
         let id = attempt.command.command_id.as_str();
         let own = self.book().scripts.get_mut(id).and_then(VecDeque::pop_front);
         let script = own.unwrap_or_else(|| self.default.clone());
@@ -255,13 +259,18 @@ impl ScriptedTransport {
         }
     }
 
-    fn answer(&self, attempt: &Attempt) -> Answer {
-        let place = self.note(attempt, true);
-        if attempt.gate.begin().is_err() {
-            return Answer::Unclear { reason: "withdrawn before the first byte".into() };
-        }
-        self.book().sent[place].passed = true;
-        let id = attempt.command.command_id.as_str();
+    fn answer(&self, question: &Question) -> Answer {
+        let id = question.command_id.as_str();
+        self.keep(Sent {
+            id: id.to_owned(),
+            number: 0,
+            token: Token::NONE,
+            body: Vec::new(),
+            now: question.now,
+            at: self.began.elapsed(),
+            passed: true,
+            asked: true,
+        });
         if let Some(answer) = self.book().answers.get_mut(id).and_then(VecDeque::pop_front) {
             return answer;
         }
@@ -285,8 +294,8 @@ impl Transport for ScriptedTransport {
         Box::pin(self.play(attempt))
     }
 
-    fn ask<'a>(&'a self, attempt: &'a Attempt) -> BoxFuture<'a, Answer> {
-        Box::pin(async { self.answer(attempt) })
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async { self.answer(question) })
     }
 
     fn request_timeout(&self) -> Option<Span> {

@@ -144,12 +144,12 @@ async fn until_idle_waits_for_retries_and_says_what_waits_for_a_person() {
 #[tokio::test(start_paused = true)]
 async fn until_idle_does_not_wait_for_a_paused_destination() {
     let scene = Scene::new();
-    scene.store.pause("shipping", "stocktaking");
+    scene.store.set_paused("shipping", Some("stocktaking"));
     scene.enqueue("A").await;
     let end = scene.run_until_idle().await;
     assert_eq!((end.remaining.busy, end.remaining.paused), (0, 1));
     assert_eq!(scene.transport.sent().len(), 0);
-    scene.store.resume("shipping");
+    scene.store.set_paused("shipping", None);
     scene.run_until_idle().await;
     assert_eq!(scene.state("A").await, "completed");
 }

@@ -190,7 +190,7 @@ pub(super) async fn a_differing_contract_is_refused_and_claims_nothing<H: Hands>
     let other = window();
     let shop = destination(SHOP);
     let differs = scene.store.declare(&shop, &other.contract, false).await.unwrap();
-    assert_eq!(differs, Declared::Differs);
+    assert_eq!(differs, Declared::Differs(vec!["idempotent".into()]));
     let scene = scene.with_terms(other);
     let done = scene.look().await;
     assert_eq!((done.claimed.len(), done.differing.as_slice()), (0, [shop].as_slice()));

@@ -45,7 +45,7 @@ impl Hands for MemoryHands {
     }
 
     fn pause<'a>(&'a self, destination: &'a str, why: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(async { self.store.pause(destination, why) })
+        Box::pin(async { self.store.set_paused(destination, Some(why)) })
     }
 
     fn put_unreadable<'a>(&'a self, destination: &'a str) -> BoxFuture<'a, Option<String>> {

@@ -40,7 +40,7 @@ pub(super) fn keyless() -> Terms {
 /// Terms of a receiver without keys that can be asked.
 pub(super) fn askable() -> Terms {
     let mut terms = keyless();
-    terms.contract.ask = Some(Asking { quiet: Span::from_secs(60), max_asks: 3 });
+    terms.contract.ask = Some(Asking { max_asks: 3, ..Asking::new(Span::from_secs(60)) });
     terms
 }
 

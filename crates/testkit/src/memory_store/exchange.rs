@@ -138,7 +138,7 @@ impl Rows {
             let change = self.apply(n, next, beside);
             let Change::Open(state) = change else { return false };
             if state.is_parked() {
-                self.announce(n, done);
+                done.parked.extend(self.parked_now(n));
                 return false;
             }
             let Some(entry) = self.deliveries.get(&n) else { return false };
@@ -158,15 +158,15 @@ impl Rows {
         false
     }
 
-    fn announce(&self, n: i64, done: &mut Exchanged) {
-        let Some(entry) = self.deliveries.get(&n) else { return };
+    pub(super) fn parked_now(&self, n: i64) -> Option<ParkedNow> {
+        let entry = self.deliveries.get(&n)?;
         let command = self.outbox.get(&n).map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
-        done.parked.push(ParkedNow {
+        Some(ParkedNow {
             command,
             destination: entry.destination.clone(),
             state: entry.delivery.state,
             reason: entry.delivery.last_outcome.clone().unwrap_or_default(),
-        });
+        })
     }
 
     pub(super) fn next_due(&self, destinations: &[Destination]) -> Option<Micros> {

@@ -1,7 +1,7 @@
 //! Recording what is meant: bare commands, decisions, contracts.
 //!
 //! Guarantees: the same id with the same content is `Repeated`, with other content refused; a
-//! decision is written whole or not at all. Does not: know lanes or expiry yet; both are refused.
+//! decision is written whole or not at all. Does not: know lanes yet; they are refused.
 
 use std::sync::Arc;
 
@@ -20,9 +20,6 @@ fn check(id: &CommandId, command: &Command, max: usize) -> Result<(), WriteRefus
     let not_yet = |what| WriteRefused::NotYet { id: id.to_string(), what };
     if command.ordering_key.is_some() {
         return Err(not_yet("ordering_key"));
-    }
-    if command.expires_at.is_some() {
-        return Err(not_yet("expires_at"));
     }
     Ok(command.check(max)?)
 }
@@ -78,7 +75,7 @@ impl Rows {
             headers,
             core_digest: command.core_digest.map(|digest| digest.to_hex()),
             not_before: command.not_before,
-            expires_at: None,
+            expires_at: command.expires_at,
             recorded_at: now,
         };
         self.put_delivery(n, row.destination.as_str(), row.not_before.unwrap_or(now));
@@ -183,7 +180,10 @@ impl Rows {
         let entry = self.destinations.entry(destination.to_string()).or_default();
         match &entry.contract {
             Some(stored) if stored == contract => (Declared::Agreed, false),
-            Some(_) if !replace => (Declared::Differs, false),
+            Some(stored) if !replace => {
+                let stored = serde_json::to_vec(stored).unwrap_or_default();
+                (Declared::Differs(contract.differing(&stored)), false)
+            }
             Some(_) | None => {
                 entry.contract = Some(contract.clone());
                 (Declared::Agreed, true)
