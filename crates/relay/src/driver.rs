@@ -16,6 +16,7 @@ use tokio::time::{Instant, Sleep};
 use crate::attempts::{Attempts, earlier};
 use crate::backoff::Backoff;
 use crate::claimer::Claimer;
+use crate::control::Newest;
 use crate::destination::Destinations;
 use crate::error::RelayError;
 use crate::exchange::Sent;
@@ -47,6 +48,8 @@ pub(crate) struct Driver<S, O> {
     /// The same instance for all calls: it remembers what it has told of commits.
     pub(crate) store: Arc<S>,
     pub(crate) source: Arc<str>,
+    /// The same store, for control questions.
+    pub(crate) newest: Arc<dyn Newest>,
     pub(crate) options: Options,
     pub(crate) observer: Arc<O>,
     pub(crate) destinations: Destinations,
@@ -88,6 +91,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let (store, now) = (Arc::new(store), Instant::now());
         Self {
             source: store.source(),
+            newest: Arc::clone(&store) as Arc<dyn Newest>,
             destinations,
             observer,
             attempts: Attempts::new(workers),

@@ -56,13 +56,16 @@ pub enum RelayError {
     },
     /// Another contract is stored.
     #[error(
-        "destination {destination}: the store holds another contract (idempotent, ask, \
-         completion, receipt_timeout, give_up_after, on_refusal or on_parked differ), by which \
-         other relays and verbs go; restore the old values, or run once with --replace-contract"
+        "destination {destination}: the store holds another contract, by which other relays and \
+         verbs go; it says otherwise about {}: restore the old values, or run once with \
+         --replace-contract",
+        names.join(", ")
     )]
     ContractDiffers {
         /// The destination.
         destination: String,
+        /// What the stored contract says otherwise, as configured: `receipt_timeout`, `ask.quiet`.
+        names: Vec<String>,
     },
     /// While the relay ran, all its contracts were replaced.
     #[error(

@@ -208,6 +208,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let is_question = claimed.delivery.state == State::Asking;
         let (transport, timeout) = (Arc::clone(&serving.served.transport), serving.request_timeout);
         let caution = Arc::clone(&serving.caution);
+        let (ask_within, newest) = (serving.ask_within(), Arc::clone(&self.newest));
         let every = serving.renew_every();
         let running = Running::new(claimed, destination, gate, started_at, every, sent.issued);
         let refused =
@@ -215,7 +216,16 @@ impl<S: Store, O: Observer> Driver<S, O> {
         match refused {
             Ok(place) => {
                 self.destinations.began(destination);
-                Some(Job { place, attempt, is_question, transport, timeout, caution })
+                Some(Job {
+                    place,
+                    attempt,
+                    is_question,
+                    transport,
+                    timeout,
+                    ask_within,
+                    newest,
+                    caution,
+                })
             }
             Err(running) => {
                 running.gate.withdraw();

@@ -7,6 +7,7 @@
 mod attempts;
 mod backoff;
 mod claimer;
+mod control;
 mod destination;
 mod driver;
 mod error;

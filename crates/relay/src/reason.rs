@@ -32,6 +32,8 @@ fn words(ended: &mut Ended) -> Option<&mut String> {
             Outcome::Completed { evidence, .. } | Outcome::Accepted { evidence } => Some(evidence),
             Outcome::Rejected { reason, .. }
             | Outcome::NotSent { reason, .. }
+            | Outcome::Gone { reason }
+            | Outcome::Ask { reason }
             | Outcome::Unknown { reason, .. }
             | Outcome::Conflict { reason } => Some(reason),
             _ => None,

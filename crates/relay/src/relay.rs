@@ -97,9 +97,9 @@ async fn declare<S: Store>(
         let declared = store.declare(destination, &terms.contract, replace).await;
         match declared.map_err(|why| RelayError::store("declaring a contract", why))? {
             Declared::Agreed => {}
-            Declared::Differs => {
+            Declared::Differs(names) => {
                 let destination = destination.to_string();
-                return Err(RelayError::ContractDiffers { destination });
+                return Err(RelayError::ContractDiffers { destination, names });
             }
         }
     }

@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use counterfoil_core::domain::{Answer, Outcome};
 use counterfoil_core::port::store::Ended;
-use counterfoil_core::port::{Attempt, BoxFuture, Transport};
+use counterfoil_core::port::{Attempt, BoxFuture, Question, Transport};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::control::{self, Newest};
 use crate::destination::Caution;
 use crate::reason::of_panic;
 
@@ -40,6 +41,9 @@ pub(crate) struct Job {
     pub(crate) is_question: bool,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) timeout: Option<Duration>,
+    /// How long a question may take, its control question included.
+    pub(crate) ask_within: Duration,
+    pub(crate) newest: Arc<dyn Newest>,
     pub(crate) caution: Arc<Caution>,
 }
 
@@ -149,7 +153,7 @@ impl Sender {
 async fn end(job: Job) -> Ended {
     let ended = if job.is_question {
         let asked = AssertUnwindSafe(ask(&job)).catch_unwind().await;
-        asked.map(Ended::Answer).unwrap_or_else(|panic| {
+        asked.unwrap_or_else(|panic| {
             Ended::Answer(Answer::Unclear { reason: of_panic("transport", &*panic) })
         })
     } else {
@@ -195,10 +199,22 @@ fn back_or(job: &Job, outcome: Outcome) -> Ended {
     if job.attempt.gate.is_withdrawn() { Ended::HandedBack } else { Ended::Outcome(outcome) }
 }
 
-async fn ask(job: &Job) -> Answer {
-    let asking = job.transport.ask(&job.attempt);
-    let Some(limit) = job.timeout else { return asking.await };
-    tokio::time::timeout(limit, asking).await.unwrap_or_else(|_| Answer::Unclear {
-        reason: format!("no answer within the request timeout of {limit:?}"),
-    })
+/// Asks once the gate is passed: what was withdrawn, or woke up too late, asks nothing.
+async fn ask(job: &Job) -> Ended {
+    let Attempt { command, source, now, gate, .. } = &job.attempt;
+    if gate.begin().is_err() {
+        return Ended::HandedBack;
+    }
+    let (command_id, source) = (command.command_id.clone(), Arc::clone(source));
+    let question = Question { command_id, source, now: *now };
+    let until = Instant::now() + job.ask_within;
+    let asking = tokio::time::timeout_at(until, job.transport.ask(&question));
+    let Ok(answer) = asking.await else {
+        let limit = job.ask_within;
+        let reason = format!("no answer within the request timeout of {limit:?}");
+        return Ended::Answer(Answer::Unclear { reason });
+    };
+    let destination = &command.destination;
+    let asker = control::Asker { transport: &*job.transport, newest: &*job.newest, until };
+    Ended::Answer(asker.checked(answer, destination, &question).await)
 }
