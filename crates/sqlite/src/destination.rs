@@ -1,7 +1,9 @@
 //! What a destination's row says: its contract, and whether it is paused.
 //!
 //! Guarantees: a relay whose contract is no longer the stored one claims nothing there. Does not:
-//! pause or resume; people do.
+//! pause; see `pause`.
+
+use std::collections::BTreeMap;
 
 use counterfoil_core::domain::{Contract, Destination, Micros};
 use counterfoil_core::port::store::{Declared, StoreError};
@@ -39,7 +41,8 @@ impl Declare {
     }
 
     fn compare(&self, stored: &str) -> Declared {
-        if says(stored.as_bytes(), &self.contract) { Declared::Agreed } else { Declared::Differs }
+        let names = self.contract.differing(stored.as_bytes());
+        if names.is_empty() { Declared::Agreed } else { Declared::Differs(names) }
     }
 }
 
@@ -59,9 +62,10 @@ impl Work for Declare {
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Declared> {
         let stored = self.stored(group.sql(Sql::DestinationRow)?)?;
-        let declared = stored.map(|stored| self.compare(&stored));
-        if declared == Some(Declared::Agreed) || (declared.is_some() && !self.replace) {
-            return Ok(declared.unwrap_or(Declared::Differs));
+        match stored.map(|stored| self.compare(&stored)) {
+            Some(Declared::Agreed) => return Ok(Declared::Agreed),
+            Some(differs) if !self.replace => return Ok(differs),
+            Some(_) | None => {}
         }
         let declare = group.sql(Sql::DestinationDeclare)?;
         declare.execute(params![self.destination.as_str(), self.json])?;
@@ -96,9 +100,28 @@ pub(crate) fn admission(
     Ok(judged.optional()?.unwrap_or(Admission::Differs))
 }
 
-/// Whether the stored JSON says `contract`, in whatever order. A contract with a rule that this
-/// version does not know is another one.
+/// Whether the stored JSON says `contract`. One with a rule that this version does not know says
+/// something else. Most often it is what this version wrote, byte for byte.
 fn says(stored: &[u8], contract: &Contract) -> bool {
-    let (stored, given) = (serde_json::from_slice(stored), serde_json::to_value(contract));
-    matches!((stored, given), (Ok::<serde_json::Value, _>(stored), Ok(given)) if stored == given)
+    serde_json::to_vec(contract).is_ok_and(|given| given == stored)
+        || contract.differing(stored).is_empty()
+}
+
+/// The stored contract; `None` where it is none that this version reads whole.
+pub(crate) fn contract(stored: &[u8]) -> Option<Contract> {
+    serde_json::from_slice(stored).ok().filter(|contract| says(stored, contract))
+}
+
+/// The stored contract of each destination that has one.
+pub(crate) fn contracts(
+    store: &Connection,
+) -> rusqlite::Result<BTreeMap<String, Option<Contract>>> {
+    let mut statement = store.prepare_cached(Sql::DestinationContracts.text())?;
+    let mut rows = statement.query([])?;
+    let mut all = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let contract = contract(bytes(row, 1)?.unwrap_or_default());
+        all.insert(lossy(row, 0)?.unwrap_or_default(), contract);
+    }
+    Ok(all)
 }

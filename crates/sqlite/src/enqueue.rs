@@ -99,12 +99,8 @@ pub(crate) fn check(
     body_bytes_max: usize,
 ) -> Result<(), WriteRefused> {
     command.check(body_bytes_max)?;
-    let not_yet = |what| Err(WriteRefused::NotYet { id: id.to_string(), what });
     if command.ordering_key.is_some() {
-        return not_yet("ordering_key");
-    }
-    if command.expires_at.is_some() {
-        return not_yet("expires_at");
+        return Err(WriteRefused::NotYet { id: id.to_string(), what: "ordering_key" });
     }
     if command.content_type.len() > 255 {
         return Err(WriteRefused::Command(CommandRefused::Value {
@@ -138,7 +134,8 @@ pub(crate) fn insert(
     let n = group.connection.last_insert_rowid();
     let due = command.not_before.unwrap_or(now).get();
     let delivery = group.sql(Sql::DeliveryInsert)?;
-    delivery.execute(params![n, command.destination.as_str(), due])?;
+    let expires_at = command.expires_at.map(Micros::get);
+    delivery.execute(params![n, command.destination.as_str(), due, expires_at])?;
     Ok(Some(n))
 }
 
@@ -162,6 +159,7 @@ pub(crate) fn insert_row(
         command.headers_json(),
         command.core_digest.map(|digest| digest.to_hex()),
         command.not_before.map(Micros::get),
+        command.expires_at.map(Micros::get),
         recorded_at.map(Micros::get),
     ])
 }

@@ -5,7 +5,7 @@
 //! After a call `last_insert_rowid()` is no longer that of the user's own last insert.
 
 use counterfoil_core::domain::command::BODY_BYTES_MAX;
-use counterfoil_core::domain::{Command, CommandId};
+use counterfoil_core::domain::{Command, CommandId, Micros};
 use counterfoil_core::port::store::{Append, Appended, Recorded, WriteRefused};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
@@ -158,7 +158,8 @@ fn insert(
         command.content_type,
         command.headers_json(),
         command.core_digest.map(|digest| digest.to_hex()),
-        command.not_before.map(counterfoil_core::domain::Micros::get),
+        command.not_before.map(Micros::get),
+        command.expires_at.map(Micros::get),
     ]);
     inserted.map_err(|error| match says_conflict(&error) {
         true => WriteRefused::Conflict { id: id.to_string() }.into(),

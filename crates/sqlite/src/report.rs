@@ -37,15 +37,12 @@ impl Work for Reporting {
         let Some(stands) = position::read(group, n)? else {
             return Ok(Reported::Refused(Reason::Ended));
         };
-        let Stands { position: before, destination, digests } = stands;
+        let digests = digests_of(group, n, &stands)?;
+        let Stands { position: before, destination, .. } = stands;
         let equals_earlier = self.equals_earlier(group, n, &before)?;
         if equals_earlier && matches!(before, Position::Ended(_)) && self.report.token.is_none() {
             return Ok(Reported::Repeated);
         }
-        let digests = match &before {
-            Position::Open(open) if open.attempts > 0 && digests.is_none() => of_row(group, n)?,
-            Position::Open(_) | Position::Ended(_) => digests,
-        };
         let subject =
             Subject { n, command_id: id, destination: &destination, digests, started_at: None };
         let report = Report { equals_earlier, ..self.report.clone() };
@@ -110,7 +107,19 @@ impl Reporting {
     }
 }
 
-/// A report that ends an attempt writes the digests in place of its settle.
+/// The digests that a receipt of what stands carries: whatever ends an attempt writes them in
+/// place of its settle, and what was never sent has none.
+pub(crate) fn digests_of(
+    group: &mut Group<'_>,
+    n: i64,
+    stands: &Stands,
+) -> rusqlite::Result<Option<(Digest, Digest)>> {
+    match &stands.position {
+        Position::Open(open) if open.attempts > 0 && stands.digests.is_none() => of_row(group, n),
+        Position::Open(_) | Position::Ended(_) => Ok(stands.digests),
+    }
+}
+
 fn of_row(group: &mut Group<'_>, n: i64) -> rusqlite::Result<Option<(Digest, Digest)>> {
     let command = group.sql(Sql::OutboxRow)?.query_row([n], |row| row::outbox(row, 0, usize::MAX));
     let command = command.optional()?.and_then(Result::ok);

@@ -3,6 +3,7 @@
 //! Guarantees: what the `Store` port asks; writers of this process share transactions, and no
 //! task is blocked. Does not: keep anything in memory that a crash could lose.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +17,7 @@ use counterfoil_core::domain::{
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
-    WriteRefused,
+    Swept, WriteRefused,
 };
 use counterfoil_core::port::{Clock, Store, SystemClock};
 use rusqlite::Connection;
@@ -25,16 +26,19 @@ use crate::append::Decision;
 use crate::clock::StoreTime;
 use crate::commit_queue::CommitQueue;
 use crate::connection::{OpenError, init, open_own};
-use crate::destination::Declare;
+use crate::destination::{self, Declare};
 use crate::enqueue::Enqueue;
 use crate::exchange::Exchanging;
 use crate::options::Options;
+use crate::pause::Pause;
 use crate::place::Place;
 use crate::read;
 use crate::reader::Readers;
 use crate::report::Reporting;
+use crate::restored::Restored;
 use crate::schema::Schema;
 use crate::sql::Sql;
+use crate::sweep::Sweep;
 use crate::wake::Wake;
 use crate::watch::Watch;
 
@@ -250,6 +254,38 @@ impl Store for SqliteStore {
 
     async fn report(&self, command_id: &CommandId, report: Report) -> Result<Reported, StoreError> {
         self.inner.queue.commit(Reporting { command_id: command_id.clone(), report }).await
+    }
+
+    async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
+        self.inner.queue.commit(Sweep { limit }).await
+    }
+
+    async fn newest_completed(
+        &self,
+        destination: &Destination,
+        except: &CommandId,
+    ) -> Result<Option<CommandId>, StoreError> {
+        let (destination, except) = (destination.clone(), except.clone());
+        self.read(move |store, _| read::control::newest_completed(store, &destination, &except))
+            .await
+    }
+
+    async fn pause(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
+        let (actor, reason) = (actor.to_owned(), reason.to_owned());
+        self.inner.queue.commit(Pause { destination: destination.clone(), actor, reason }).await
+    }
+
+    async fn contracts(&self) -> Result<BTreeMap<String, Option<Contract>>, StoreError> {
+        self.read(|store, _| destination::contracts(store)).await
+    }
+
+    async fn restored(&self, at: Micros, actor: &str) -> Result<u64, StoreError> {
+        self.inner.queue.commit(Restored { at, actor: actor.to_owned() }).await
     }
 
     async fn status(&self) -> Result<Status, StoreError> {

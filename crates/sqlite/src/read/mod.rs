@@ -3,6 +3,7 @@
 //! Guarantees: each read is one snapshot of a connection that cannot write; rows are decoded one
 //! by one. Does not: decide anything.
 
+pub(crate) mod control;
 pub(crate) mod due;
 pub(crate) mod event;
 pub(crate) mod expected;

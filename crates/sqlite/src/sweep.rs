@@ -1,0 +1,130 @@
+//! Ends what is past its expiry and was never sent, or puts it before its receiver or a person.
+//!
+//! Guarantees: with nothing past its expiry it only reads; wherever a command is bound for, paused
+//! or unserved, its stored contract decides; the lock is held no longer than a relay may. Does
+//! not: touch what is being sent or asked about, published, or parked.
+
+use counterfoil_core::domain::{
+    Contract, Idempotent, Input, Micros, Position, State, Terms, transition,
+};
+use counterfoil_core::port::store::{ParkedNow, Swept};
+use rusqlite::{Connection, params};
+
+use crate::destination;
+use crate::group::Group;
+use crate::member::Work;
+use crate::position::{self, Stands, Subject, Written};
+use crate::report::digests_of;
+use crate::row;
+use crate::sql::Sql;
+
+/// So many are ended however long it takes, so that a slow machine makes progress too.
+const FEW: usize = 64;
+
+/// One sweep.
+pub(crate) struct Sweep {
+    pub(crate) limit: usize,
+}
+
+/// A pending command past its expiry.
+struct Expired {
+    n: i64,
+    command_id: String,
+    expires_at: Micros,
+}
+
+impl Work for Sweep {
+    type Answer = Swept;
+
+    fn size(&self) -> usize {
+        self.limit.saturating_mul(2)
+    }
+
+    fn is_relay(&self) -> bool {
+        true
+    }
+
+    fn peek(&self, store: &Connection, now: Micros) -> rusqlite::Result<Option<Swept>> {
+        let expired = store.prepare_cached(Sql::DeliveryIsExpired.text())?.exists([now.get()])?;
+        let nothing = Swept { more: expired, ..Swept::default() };
+        Ok((!expired || self.limit == 0).then_some(nothing))
+    }
+
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Swept> {
+        let mut expired = read_expired(group, self.limit.saturating_add(1))?;
+        let mut swept = Swept { more: expired.len() > self.limit, ..Swept::default() };
+        expired.truncate(self.limit);
+        for (done, expired) in expired.into_iter().enumerate() {
+            if done >= FEW && group.is_long() {
+                swept.more = true;
+                break;
+            }
+            end(group, expired, &mut swept)?;
+        }
+        Ok(swept)
+    }
+
+    /// A question is a relay's to ask.
+    fn wakes(&self, swept: &Swept) -> bool {
+        swept.asking > 0
+    }
+}
+
+fn read_expired(group: &mut Group<'_>, limit: usize) -> rusqlite::Result<Vec<Expired>> {
+    let now = group.now.get();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = group.sql(Sql::DeliveryExpired)?.query(params![now, limit])?;
+    let mut expired = Vec::new();
+    while let Some(row) = rows.next()? {
+        expired.push(Expired {
+            n: row::int(row, 0)?.unwrap_or(0),
+            command_id: row::lossy(row, 1)?.unwrap_or_default(),
+            expires_at: row::time(row, 2)?.unwrap_or_default(),
+        });
+    }
+    Ok(expired)
+}
+
+fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::Result<()> {
+    let Expired { n, command_id, expires_at } = expired;
+    let Some(stands) = position::read(group, n)? else { return Ok(()) };
+    let digests = digests_of(group, n, &stands)?;
+    let Stands { position: before, destination, .. } = stands;
+    let terms = Terms::new(contract(group, &destination)?);
+    let subject = Subject {
+        n,
+        command_id: &command_id,
+        destination: &destination,
+        digests,
+        started_at: None,
+    };
+    let next = transition(&before, Input::Swept { expires_at }, &terms, group.now);
+    match position::write(group, subject, &before, next)? {
+        Written::Ended(_) => swept.expired.push((command_id, destination)),
+        Written::Open(State::Asking) => swept.asking += 1,
+        Written::Open(state) => {
+            let reason = parked_because(&before);
+            swept.parked.push(ParkedNow { command: command_id, destination, state, reason });
+        }
+        Written::Contradicted | Written::Ignored(_) | Written::Refused(_) => {}
+    }
+    Ok(())
+}
+
+/// What stands as the destination's contract; a receiver of which nothing is known keeps no keys.
+fn contract(group: &mut Group<'_>, destination: &str) -> rusqlite::Result<Contract> {
+    let mut rows = group.sql(Sql::DestinationRow)?.query([destination])?;
+    let stored = match rows.next()? {
+        Some(row) => destination::contract(row::bytes(row, 0)?.unwrap_or_default()),
+        None => None,
+    };
+    Ok(stored.unwrap_or_else(|| Contract::new(Idempotent::No)))
+}
+
+fn parked_because(before: &Position) -> String {
+    let last = match before {
+        Position::Open(open) => open.last_outcome.as_deref(),
+        Position::Ended(_) => None,
+    };
+    format!("past its expiry, and in doubt: {}", last.unwrap_or("an attempt may have acted"))
+}
