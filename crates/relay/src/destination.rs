@@ -77,6 +77,8 @@ pub(crate) struct Serving {
     pub(crate) caution: Arc<Caution>,
     running: usize,
     closed: bool,
+    /// It said that it is gone, and the store does not know yet.
+    pub(crate) pausing: bool,
     rest: Option<(Instant, Duration)>,
     misconfigured: Option<String>,
 }
@@ -92,6 +94,7 @@ impl Serving {
             caution: Arc::default(),
             running: 0,
             closed: false,
+            pausing: false,
             rest: None,
             misconfigured: None,
             served,
@@ -246,7 +249,7 @@ impl Destinations {
         let kept_for_all: usize = self.all.iter().map(kept).sum();
         let turns = (0..count).map(|turn| &self.all[(self.first + turn) % count]);
         let claims = turns
-            .filter(|serving| !serving.closed)
+            .filter(|serving| !serving.closed && !serving.pausing)
             .filter(|serving| serving.rest.is_none_or(|(until, _)| until <= now))
             .filter_map(|serving| {
                 let limit = free.saturating_sub(kept_for_all - kept(serving));

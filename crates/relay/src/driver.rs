@@ -22,6 +22,7 @@ use crate::error::RelayError;
 use crate::exchange::Sent;
 use crate::look::Looked;
 use crate::options::Options;
+use crate::pausing::Pausing;
 use crate::sender::{Finished, Sender, Told};
 use crate::settler::Settler;
 use crate::stop::{Stop, Stopped};
@@ -39,6 +40,7 @@ enum Event {
     Ended(Option<Told>),
     Exchanged(Result<Exchanged, StoreError>),
     Looked(Result<Looked, StoreError>),
+    Paused(Option<usize>),
     Changed,
     Time,
 }
@@ -58,6 +60,7 @@ pub(crate) struct Driver<S, O> {
     pub(crate) settler: Settler,
     pub(crate) sender: Arc<Sender>,
     pub(crate) backoff: Backoff,
+    pub(crate) pausing: Pausing,
     pub(crate) stop: Option<Stop>,
     pub(crate) under_way: Option<(BoxFuture<'static, Result<Exchanged, StoreError>>, Sent)>,
     hear: mpsc::UnboundedReceiver<Told>,
@@ -99,6 +102,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
             settler: Settler::new(workers / 2, ROWS_MAX),
             sender,
             backoff: Backoff::default(),
+            pausing: Pausing::default(),
             stop: None,
             under_way: None,
             hear,
@@ -164,7 +168,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
 
     /// Nothing runs and nothing waits to be settled.
     pub(crate) fn is_still(&self) -> bool {
-        self.attempts.running() == 0 && self.settler.len() == 0 && self.under_way.is_none()
+        self.attempts.running() == 0
+            && self.settler.len() == 0
+            && self.under_way.is_none()
+            && self.pausing.is_empty()
     }
 
     async fn event(
@@ -184,6 +191,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
             told = self.hear.recv() => Event::Ended(told),
             done = ready(self.under_way.as_mut().map(|(done, _)| done)) => Event::Exchanged(done),
             looked = ready(self.look.as_mut()) => Event::Looked(looked),
+            place = self.pausing.ended() => Event::Paused(place),
             () = self.changed.as_mut(), if listens => Event::Changed,
             () = self.timer.as_mut(), if wake_at.is_some() => Event::Time,
         }
@@ -221,6 +229,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
                 self.look = None;
                 self.looked(looked);
             }
+            Event::Paused(place) => self.paused(place),
             Event::Changed => {
                 let now = Instant::now();
                 let is_hint = now.duration_since(self.changed_since) < self.options.poll;

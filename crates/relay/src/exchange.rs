@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_core::domain::{Micros, Span, State};
+use counterfoil_core::domain::{Micros, Outcome, Span, State};
 use counterfoil_core::port::store::{
     Claimed, Ended, Exchange, Exchanged, Settle, Settled, StoreError,
 };
@@ -37,21 +37,31 @@ pub(crate) struct Sent {
 impl<S: Store, O: Observer> Driver<S, O> {
     /// Keeps an attempt that ended until it is settled.
     pub(crate) fn push(&mut self, running: Running, ended: Ended, back: &'static str, at: Instant) {
-        let Some(serving) = self.destinations.get_mut(running.destination) else { return };
+        let ended = made_fit(ended);
         if let Ended::Outcome(outcome) = &ended {
-            let misconfigured = misconfigured(outcome);
-            if serving.is_newly_misconfigured(misconfigured) {
-                let reason = misconfigured.unwrap_or_default().to_owned();
-                let destination = serving.served.destination.clone();
-                self.observer.notice(&Notice::Misconfigured { destination, reason });
-            }
+            self.heed(running.destination, outcome);
         }
+        let Some(serving) = self.destinations.get(running.destination) else { return };
         let terms = Arc::clone(&serving.served.terms);
         let seed = self.seed();
         let Running { claimed, started_at, began, lost, .. } = running;
         let took = Span::from_std(at.saturating_duration_since(began));
-        let settle = Settle { claimed, ended: made_fit(ended), started_at, seed, terms };
+        let settle = Settle { claimed, ended, started_at, seed, terms };
         self.settler.push(Unsettled { settle, at, took, lost, back });
+    }
+
+    /// Takes what an outcome says about its whole destination.
+    fn heed(&mut self, place: usize, outcome: &Outcome) {
+        let Some(serving) = self.destinations.get_mut(place) else { return };
+        let misconfigured = misconfigured(outcome);
+        if serving.is_newly_misconfigured(misconfigured) {
+            let reason = misconfigured.unwrap_or_default().to_owned();
+            let destination = serving.served.destination.clone();
+            self.observer.notice(&Notice::Misconfigured { destination, reason });
+        }
+        if let Outcome::Gone { reason } = outcome {
+            self.pause(place, reason.clone());
+        }
     }
 
     /// Issues all that can be written now.
@@ -112,9 +122,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
             notice::settled(&*self.observer, unsettled, settled);
         }
         for parked in parked {
-            let (command, destination) = (parked.command, parked.destination);
-            let (state, reason) = (parked.state, parked.reason);
-            self.observer.notice(&Notice::Parked { command, destination, state, reason });
+            self.observer.notice(&notice::parked(parked));
         }
         for destination in differing {
             if self.destinations.close(&destination) {
@@ -246,10 +254,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
     }
 }
 
-fn misconfigured(outcome: &counterfoil_core::domain::Outcome) -> Option<&str> {
-    use counterfoil_core::domain::Outcome::NotSent;
+fn misconfigured(outcome: &Outcome) -> Option<&str> {
     match outcome {
-        NotSent { reason, misconfigured: true, .. } => Some(reason),
+        Outcome::NotSent { reason, misconfigured: true, .. } => Some(reason),
         _ => None,
     }
 }

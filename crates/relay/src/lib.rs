@@ -16,11 +16,13 @@ mod look;
 mod notice;
 mod observer;
 mod options;
+mod pausing;
 mod reason;
 mod relay;
 mod sender;
 mod settler;
 mod stop;
+mod sweeper;
 pub mod transport;
 mod unserved;
 

@@ -4,7 +4,7 @@
 //! repeat itself; a parked command is announced by the settle that parked it.
 
 use counterfoil_core::domain::{Reason, State};
-use counterfoil_core::port::store::{Ended, Settled};
+use counterfoil_core::port::store::{Ended, ParkedNow, Settled};
 use counterfoil_core::port::{Notice, Observer};
 
 use crate::settler::Unsettled;
@@ -36,6 +36,12 @@ pub(crate) fn settled(observer: &impl Observer, unsettled: Unsettled, settled: &
         let (command, destination) = (row.command_id.to_string(), row.destination.to_string());
         observer.notice(&Notice::Parked { command, destination, state, reason });
     }
+}
+
+/// What a command that was parked by the store is announced as.
+pub(crate) fn parked(parked: ParkedNow) -> Notice {
+    let ParkedNow { command, destination, state, reason } = parked;
+    Notice::Parked { command, destination, state, reason }
 }
 
 /// The outcome's name and words; `None` for what was handed back.

@@ -44,6 +44,12 @@ impl Observer for TracingObserver {
             Notice::Unserved { destination, open } => {
                 warn!(destination, open, "commands for a destination that is not served here");
             }
+            Notice::Expired { command, destination } => {
+                info!(command, destination, "expired unsent");
+            }
+            Notice::Paused { destination, reason } => {
+                warn!(%destination, reason, "paused for all relays: it says that it is gone");
+            }
             Notice::ContractDiffers { destination } => {
                 warn!(%destination, "its stored contract was replaced: nothing is claimed there");
             }

@@ -14,6 +14,7 @@ use crate::destination::{Destinations, Served};
 use crate::driver::Driver;
 use crate::error::RelayError;
 use crate::options::{Options, WORKERS, WORKERS_IN_PROCESS};
+use crate::sweeper::Sweeper;
 use crate::unserved;
 
 /// How long the count at the end may take.
@@ -65,10 +66,12 @@ impl<S: Store, O: Observer> Relay<S, O> {
         let owner = options.owner.clone();
         observer.notice(&Notice::Started { owner: owner.clone(), destinations: names.clone() });
         let watch = unserved::Watch::begin(store.clone(), names.clone(), Arc::clone(&observer));
+        let sweeper = Sweeper::begin(store.clone(), Arc::clone(&observer));
         let driver =
             Driver::new(store.clone(), destinations, workers, options, Arc::clone(&observer));
         let stopped = Box::pin(driver.run(stop)).await;
         drop(watch);
+        sweeper.end().await;
         observer.notice(&Notice::Stopped { owner, abandoned: stopped.abandoned });
         if let Some(error) = stopped.error {
             return Err(error);

@@ -75,6 +75,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         if now >= stop.settle_until {
             stop.abandoned += self.settler.give_up();
             self.under_way = None;
+            self.pausing.give_up();
         }
     }
 

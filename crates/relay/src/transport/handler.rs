@@ -107,13 +107,37 @@ impl From<HandlerError> for Outcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-/// What a handler may return as the result that the receipt keeps.
-pub trait HandlerResult {
+/// Taken on, to be done later; the words say by what that is known, such as the id of a job.
+///
+/// With `completion = "receipt"` or `"response"` the command is *published* then: whoever does the
+/// work reports it, or the command is due again after `receipt_timeout`. With
+/// `completion = "accepted"` it ends the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted(pub String);
+
+impl HandlerResult for Accepted {
+    fn into_bytes(self) -> Result<Vec<u8>, String> {
+        Ok(self.0.into())
+    }
+
+    fn into_outcome(self) -> Outcome {
+        Outcome::Accepted { evidence: self.0 }
+    }
+}
+
+/// What a handler may return: the result that the receipt keeps, or [`Accepted`].
+pub trait HandlerResult: Sized {
     /// The bytes of the result.
     ///
     /// # Errors
     /// A value that is no JSON; the work is done all the same, so the receipt says so.
     fn into_bytes(self) -> Result<Vec<u8>, String>;
+
+    /// What the attempt comes to. Default: completed, whatever `completion` says, since it is the
+    /// receiver's own word.
+    fn into_outcome(self) -> Outcome {
+        completed(self)
+    }
 }
 
 impl HandlerResult for () {
@@ -148,8 +172,8 @@ pub struct Handler<F> {
 
 /// Makes an async function the destination.
 ///
-/// `Ok` completes the command: bytes, text, `()`, or [`Json`] of a value. Any error that can be
-/// displayed is unknown; [`HandlerError`] says more where more is known.
+/// `Ok` completes the command: bytes, text, `()`, or [`Json`] of a value; [`Accepted`] says that it
+/// is taken on only. Any error that can be displayed is unknown; [`HandlerError`] says more where more is known.
 ///
 /// # Example
 /// ```
@@ -188,7 +212,7 @@ where
             // The call itself may panic, before there is a future.
             let called = AssertUnwindSafe(async { (self.function)(attempt.clone()).await });
             match called.catch_unwind().await {
-                Ok(Ok(result)) => completed(result),
+                Ok(Ok(result)) => result.into_outcome(),
                 Ok(Err(error)) => error.into().into(),
                 Err(panic) => Outcome::unknown(of_panic("handler", &*panic)),
             }

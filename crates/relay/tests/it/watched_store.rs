@@ -3,6 +3,7 @@
 //! Guarantees: what it lets through is done by the memory store. Does not: fail reads, unless the
 //! whole store is down.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
-    WriteRefused,
+    Swept, WriteRefused,
 };
 use counterfoil_testkit::MemoryStore;
 
@@ -50,6 +51,10 @@ pub(crate) struct Trouble {
     pub(crate) most_under_way: usize,
     pub(crate) made: Vec<Made>,
     pub(crate) reads: usize,
+    pub(crate) sweeps: usize,
+    /// The largest limit of a sweep.
+    pub(crate) swept_most: usize,
+    pub(crate) pauses: usize,
 }
 
 /// A memory store under watch.
@@ -185,6 +190,43 @@ impl Store for WatchedStore {
 
     async fn report(&self, command_id: &CommandId, report: Report) -> Result<Reported, StoreError> {
         self.inner.report(command_id, report).await
+    }
+
+    async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
+        self.trouble().sweeps += 1;
+        self.check()?;
+        let swept = self.inner.sweep(limit).await;
+        let mut trouble = self.trouble();
+        trouble.swept_most = trouble.swept_most.max(limit);
+        swept
+    }
+
+    async fn newest_completed(
+        &self,
+        destination: &Destination,
+        except: &CommandId,
+    ) -> Result<Option<CommandId>, StoreError> {
+        self.check()?;
+        self.inner.newest_completed(destination, except).await
+    }
+
+    async fn pause(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
+        self.trouble().pauses += 1;
+        self.check()?;
+        self.inner.pause(destination, actor, reason).await
+    }
+
+    async fn contracts(&self) -> Result<BTreeMap<String, Option<Contract>>, StoreError> {
+        self.inner.contracts().await
+    }
+
+    async fn restored(&self, at: Micros, actor: &str) -> Result<u64, StoreError> {
+        self.inner.restored(at, actor).await
     }
 
     async fn status(&self) -> Result<Status, StoreError> {

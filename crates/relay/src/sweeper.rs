@@ -1,0 +1,82 @@
+//! Ends what is past its expiry, once a second.
+//!
+//! Guarantees: each write is short and another comes at once while more is left; with nothing to
+//! do it only reads; it has looked once before its relay ends. Does not: fail; a store that does
+//! not answer is told of by the relay itself, and the next look finds what this one did not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterfoil_core::port::store::Swept;
+use counterfoil_core::port::{Notice, Observer, Store};
+use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::task::JoinHandle;
+
+use crate::driver::ROWS_MAX;
+use crate::notice;
+
+/// How often it looks.
+const EVERY: Duration = Duration::from_secs(1);
+/// The pause after a write that left more to do, so that other writers come in between.
+const BREATH: Duration = Duration::from_millis(1);
+/// How long its last write may hold up the end of its relay.
+const END_MAX: Duration = Duration::from_secs(1);
+
+/// A sweeper at work; it ends at once when it is dropped.
+pub(crate) struct Sweeper {
+    task: JoinHandle<()>,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Sweeper {
+    pub(crate) fn begin<S: Store, O: Observer>(store: S, observer: Arc<O>) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        Self { task: tokio::spawn(sweep(store, observer, stopped)), stop: Some(stop) }
+    }
+
+    /// Lets the write that is under way come to its end, so that what it did is told.
+    pub(crate) async fn end(mut self) {
+        drop(self.stop.take());
+        let _ = tokio::time::timeout(END_MAX, &mut self.task).await;
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn sweep<S: Store, O: Observer>(
+    store: S,
+    observer: Arc<O>,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    loop {
+        let swept = store.sweep(ROWS_MAX).await.unwrap_or_default();
+        let wait = if may_go_on(&swept) { BREATH } else { EVERY };
+        tell(&*observer, swept);
+        if stopped.try_recv() != Err(TryRecvError::Empty) {
+            return;
+        }
+        tokio::select! {
+            _ = &mut stopped => return,
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// Whether more is left and this write was of use: what cannot be ended is not tried without end.
+fn may_go_on(swept: &Swept) -> bool {
+    let done = swept.expired.len() + swept.parked.len() + swept.asking;
+    swept.more && done > 0
+}
+
+fn tell(observer: &impl Observer, swept: Swept) {
+    for (command, destination) in swept.expired {
+        observer.notice(&Notice::Expired { command, destination });
+    }
+    for parked in swept.parked {
+        observer.notice(&notice::parked(parked));
+    }
+}
