@@ -137,12 +137,14 @@ fn take(
     };
     let moved = advance(&delivery, &command, looking, group.now);
     let taken_over = delivery.lease_until.is_some();
+    let ends_sent = matches!(moved.end, Moved::Ended(_)) && delivery.attempts > 0;
     let subject = Subject {
         n: delivery.n,
         command_id: command.command_id.as_str(),
         destination: command.destination.as_str(),
-        // They are written by whatever ends an attempt; a plain claim ends none.
-        digests: taken_over.then(|| digests(&command)),
+        // They are written by whatever ends an attempt, or what was attempted; a plain claim ends
+        // neither.
+        digests: (taken_over || ends_sent).then(|| digests(&command)),
         started_at: None,
     };
     for attempted in &moved.attempted {
@@ -153,6 +155,9 @@ fn take(
         Moved::Ended(receipt) => {
             if position::end(group, &delivery)? {
                 position::insert_receipt(group, subject, &receipt)?;
+                // Nothing but its expiry ends a command that is merely due.
+                let named = (command.command_id.to_string(), command.destination.to_string());
+                done.exchanged.expired.push(named);
             }
             return Ok(false);
         }

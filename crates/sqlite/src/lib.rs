@@ -32,6 +32,8 @@ mod sql;
 mod store;
 mod sweep;
 mod transaction;
+mod user_decision;
+mod user_report;
 mod wake;
 mod watch;
 mod writer;

@@ -1,22 +1,22 @@
 //! The outbox inside the user's own `rusqlite` transaction, beside the user's own rows.
 //!
-//! Guarantees: a command stands or falls with the transaction; a refusal writes nothing and leaves
-//! the transaction usable; nothing is written outside of one. Does not: commit; the user does.
+//! Guarantees: a command, and a report, stands or falls with the transaction; a refusal writes
+//! nothing and leaves the transaction usable; nothing is written outside of one. Does not: commit,
+//! nor roll back after a stale token; the user does.
 //! After a call `last_insert_rowid()` is no longer that of the user's own last insert.
 
 use counterfoil_core::domain::command::BODY_BYTES_MAX;
-use counterfoil_core::domain::{Command, CommandId, Micros};
-use counterfoil_core::port::store::{Append, Appended, Recorded, WriteRefused};
+use counterfoil_core::domain::{Command, CommandId, Micros, ReceiptOutcome, Token};
+use counterfoil_core::port::store::{Append, Appended, Recorded, Reported, WriteRefused};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
-use crate::append::{cause_taken, check_version, numbered, plan};
+use crate::append::plan;
 use crate::enqueue::{Place, check_bare, is_archived_twin};
-use crate::row::{Body, Shown};
+use crate::row::Body;
 use crate::sql::Sql;
-
-/// What `last_insert_rowid()` must be for the guards to let a decision in.
-const PASS: i64 = -4_850_183_029_413_771_009;
+use crate::user_decision::{self, whole};
+use crate::user_report::UserReport;
 
 /// Why nothing was recorded.
 #[derive(Debug, thiserror::Error)]
@@ -25,16 +25,37 @@ pub enum EnqueueError {
     /// A rule of the store; the transaction is usable.
     #[error(transparent)]
     Refused(#[from] WriteRefused),
+    /// A report about a command that this store never recorded.
+    #[error(
+        "no such command: this store never heard of {id}; check the id, and check that the \
+         connection is to the sender's own file"
+    )]
+    NoSuchCommand {
+        /// The id.
+        id: String,
+    },
+    /// The token of a report is not the newest of an open command: another attempt owns it, or it
+    /// has ended. Roll the transaction back, so that nothing is done twice.
+    #[error(
+        "the token {token} is not the newest of command {id}, or the command has ended: another \
+         attempt owns it; roll the transaction back"
+    )]
+    StaleToken {
+        /// The command.
+        id: String,
+        /// The token of the report.
+        token: i64,
+    },
     /// The connection is not in a transaction.
     #[error(
-        "there is no transaction: a command is recorded beside the rows that it belongs to, so \
-         begin one first, best with BEGIN IMMEDIATE"
+        "there is no transaction: a command is recorded, and reported, beside the rows that it \
+         belongs to, so begin one first, best with BEGIN IMMEDIATE"
     )]
     NoTransaction,
-    /// The connection runs no triggers, so nothing would deliver the command.
+    /// The connection runs no triggers, so nothing would deliver or end the command.
     #[error(
-        "triggers are off on this connection, so the command would never be delivered: switch \
-         them on, or use a connection of your own"
+        "triggers are off on this connection, so the command would never be delivered, nor a \
+         report heard: switch them on, or use a connection of your own"
     )]
     TriggersOff,
     /// The database failed; look at the transaction before you go on.
@@ -56,8 +77,8 @@ fn way_out(error: &rusqlite::Error) -> &'static str {
     }
 }
 
-/// Records commands and decisions in the transaction that is open on this connection. Bodies have
-/// at most 1 MiB.
+/// Records commands and decisions, and reports what became of commands, in the transaction that is
+/// open on this connection. Bodies have at most 1 MiB.
 ///
 /// # Example
 /// ```
@@ -94,6 +115,66 @@ pub trait Outbox {
     /// # Errors
     /// [`EnqueueError`]: no transaction, another version, a cause or an id that is taken.
     fn append(&self, append: &Append) -> Result<Appended, EnqueueError>;
+
+    /// Says that a command is done, beside the rows that doing it wrote: one effect without an
+    /// inbox, since receipt and effect stand or fall together.
+    ///
+    /// `token` is the one that the attempt carries (`Counterfoil-Token`, or the command of an
+    /// in-process handler). With it the report is fenced: it is an error unless the command is
+    /// open and no other attempt owns it. Without it the first report wins, and another outcome
+    /// is kept beside it. A handler of a relay returns `Ok` afterwards as always: its settle
+    /// meets the receipt.
+    ///
+    /// Gives `Recorded`, `Repeated`, or `Contradiction`. `evidence` says by what it is known, at
+    /// most 64 KiB; an empty one is filled in. `result` has at most 16 MiB.
+    ///
+    /// # Errors
+    /// [`EnqueueError::StaleToken`]: roll back. [`EnqueueError::NoSuchCommand`]; no transaction;
+    /// SQLite's own words, with a code of the guards, for values out of bounds.
+    ///
+    /// # Example
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use counterfoil_core::domain::{Command, CommandId};
+    /// use counterfoil_core::port::store::Reported;
+    /// use counterfoil_sqlite::Outbox as _;
+    /// # let mut connection = rusqlite::Connection::open_in_memory()?;
+    /// # counterfoil_sqlite::migrate(&mut connection, None)?;
+    /// # connection.execute("CREATE TABLE labels(order_id TEXT PRIMARY KEY)", [])?;
+    /// # let order = connection.transaction()?;
+    /// # order.enqueue(&Command::json("order.paid:A-001", "labels", "order.paid", &1)?)?;
+    /// # order.commit()?;
+    /// let id = CommandId::new("order.paid:A-001")?;
+    /// let token = None; // a relay's handler gives `Some(token)` of its attempt
+    ///
+    /// let work = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    /// work.execute("INSERT INTO labels VALUES ('A-001')", [])?;
+    /// // An error here drops `work`, and the label with it.
+    /// let reported = work.complete(&id, Some(b"label 7"), "the label is printed", token)?;
+    /// assert_eq!(reported, Reported::Recorded);
+    /// work.commit()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn complete(
+        &self,
+        id: &CommandId,
+        result: Option<&[u8]>,
+        evidence: &str,
+        token: Option<Token>,
+    ) -> Result<Reported, EnqueueError>;
+
+    /// Says that a command is refused for good; as [`Outbox::complete`] in all else.
+    ///
+    /// # Errors
+    /// As [`Outbox::complete`].
+    fn reject(
+        &self,
+        id: &CommandId,
+        result: Option<&[u8]>,
+        evidence: &str,
+        token: Option<Token>,
+    ) -> Result<Reported, EnqueueError>;
 }
 
 impl Outbox for Connection {
@@ -110,10 +191,32 @@ impl Outbox for Connection {
     fn append(&self, append: &Append) -> Result<Appended, EnqueueError> {
         must_be_usable(self)?;
         let planned = plan(append, BODY_BYTES_MAX)?;
-        check_store(self, append, &planned)?;
-        let pass = Pass::make(self)?;
-        whole(self, || write_decision(self, append, &planned, &pass))?;
+        user_decision::append(self, append, &planned)?;
         Ok(planned)
+    }
+
+    fn complete(
+        &self,
+        id: &CommandId,
+        result: Option<&[u8]>,
+        evidence: &str,
+        token: Option<Token>,
+    ) -> Result<Reported, EnqueueError> {
+        must_be_usable(self)?;
+        let outcome = ReceiptOutcome::Completed;
+        UserReport { id, outcome, result, evidence, token }.write(self)
+    }
+
+    fn reject(
+        &self,
+        id: &CommandId,
+        result: Option<&[u8]>,
+        evidence: &str,
+        token: Option<Token>,
+    ) -> Result<Reported, EnqueueError> {
+        must_be_usable(self)?;
+        let outcome = ReceiptOutcome::Rejected;
+        UserReport { id, outcome, result, evidence, token }.write(self)
     }
 }
 
@@ -141,7 +244,7 @@ fn record(connection: &Connection, command: &Command) -> Result<Recorded, Enqueu
 }
 
 /// Inserts by the guards; a conflict that they see is a refusal.
-fn insert(
+pub(crate) fn insert(
     connection: &Connection,
     id: &CommandId,
     place: Option<Place<'_>>,
@@ -171,94 +274,4 @@ fn insert(
 fn says_conflict(error: &rusqlite::Error) -> bool {
     let rusqlite::Error::SqliteFailure(_, Some(words)) = error else { return false };
     ["CF0103", "CF0104", "CF0112"].iter().any(|code| words.starts_with(code))
-}
-
-/// Checks head, causes and ids before anything is written.
-fn check_store(
-    connection: &Connection,
-    append: &Append,
-    planned: &Appended,
-) -> Result<(), EnqueueError> {
-    let stream = append.stream.as_str();
-    let mut head = connection.prepare_cached(Sql::EventHead.text())?;
-    check_version(append, head.query_row([stream], |row| row.get(0))?)?;
-    let mut taken = connection.prepare_cached(Sql::EventCause.text())?;
-    for cause in append.events.iter().filter_map(|event| event.cause.as_deref()) {
-        if taken.exists(params![stream, cause])? {
-            return Err(cause_taken(&append.stream, cause).into());
-        }
-    }
-    let mut known = connection.prepare_cached(Sql::Known.text())?;
-    for id in &planned.command_ids {
-        if known.query_row([id.as_str()], |row| row.get(0))? {
-            return Err(WriteRefused::Conflict { id: id.to_string() }.into());
-        }
-    }
-    Ok(())
-}
-
-fn write_decision(
-    connection: &Connection,
-    append: &Append,
-    planned: &Appended,
-    pass: &Pass<'_>,
-) -> Result<(), EnqueueError> {
-    let stream = append.stream.as_str();
-    pass.set(PASS)?;
-    let mut event_insert = connection.prepare_cached(Sql::UserEventInsert.text())?;
-    for (seq, commands, event) in numbered(append) {
-        let (kind, body) = (event.kind.as_str(), Shown(&event.body));
-        event_insert.execute(params![stream, seq, kind, body, event.cause, commands])?;
-    }
-    for ((idx, id), command) in (0..).zip(&planned.command_ids).zip(&append.commands) {
-        // The insert before has spent it.
-        pass.set(PASS)?;
-        let place = Place { stream, seq: planned.seq, idx };
-        if insert(connection, id, Some(place), command)? == 0 {
-            return Err(WriteRefused::Conflict { id: id.to_string() }.into());
-        }
-    }
-    Ok(())
-}
-
-/// Runs `write` in a savepoint, so that an error leaves nothing of it.
-fn whole<T>(
-    connection: &Connection,
-    write: impl FnOnce() -> Result<T, EnqueueError>,
-) -> Result<T, EnqueueError> {
-    let run = |sql| connection.prepare_cached(sql)?.execute([]);
-    run("SAVEPOINT counterfoil_whole")?;
-    let written = write();
-    // Some failures take the whole transaction with them, and the savepoint too.
-    if !connection.is_autocommit() {
-        if written.is_err() {
-            run("ROLLBACK TO counterfoil_whole")?;
-        }
-        run("RELEASE counterfoil_whole")?;
-    }
-    written
-}
-
-/// The pass that lets a decision through the guards; disarmed on every way out.
-struct Pass<'c>(&'c Connection);
-
-impl<'c> Pass<'c> {
-    fn make(connection: &'c Connection) -> rusqlite::Result<Self> {
-        connection.prepare_cached(Sql::UserPassMake.text())?.execute([])?;
-        Ok(Self(connection))
-    }
-
-    fn set(&self, number: i64) -> rusqlite::Result<()> {
-        self.0.prepare_cached(Sql::UserPassSet.text())?.execute([number]).map(drop)
-    }
-}
-
-impl Drop for Pass<'_> {
-    fn drop(&mut self) {
-        if self.set(0).is_err() {
-            // A failure rolled the whole transaction back, and the table with it.
-            let _ = Self::make(self.0).map(std::mem::forget);
-            let _ = self.set(0);
-        }
-    }
 }

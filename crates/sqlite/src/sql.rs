@@ -94,10 +94,13 @@ statements! {
     TotalsEnded = "totals_ended",
     TotalsOpen = "totals_open",
     TotalsOutbox = "totals_outbox",
+    UserContradicts = "user_contradicts",
     UserEventInsert = "user_event_insert",
+    UserOpenRound = "user_open_round",
     UserOutboxInsert = "user_outbox_insert",
     UserPassMake = "user_pass_make",
     UserPassSet = "user_pass_set",
+    UserReportInsert = "user_report_insert",
 }
 
 /// Statements looked up once and held for the length of a transaction: the cache of a connection

@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 
 use counterfoil_core::domain::{Digest, Micros, ReceiptOutcome};
 use counterfoil_core::port::{Book, Call, InboxEntry, InboxRows, Job, Page};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::{InboxTx, InboxTxError};
 use crate::connection::{OpenError, init};
 
 const TABLES: &str = include_str!("../../../../sql/sqlite/inbox/book.sql");
+const INDEX: &str = include_str!("../../../../sql/sqlite/inbox/book_index.sql");
 const LAST_JOB: &str = include_str!("../../../../sql/sqlite/inbox/last_job.sql");
 const JOB: &str = include_str!("../../../../sql/sqlite/inbox/job.sql");
+const FIRST_JOB: &str = include_str!("../../../../sql/sqlite/inbox/first_job.sql");
 const CALL: &str = include_str!("../../../../sql/sqlite/inbox/call.sql");
 
 /// The columns that make a table ours.
@@ -96,6 +98,7 @@ fn make_tables(connection: &mut Connection) -> rusqlite::Result<Option<&'static 
             return Ok(Some(table));
         }
     }
+    transaction.execute_batch(INDEX)?;
     transaction.commit()?;
     Ok(None)
 }
@@ -181,6 +184,12 @@ impl Page for BookPage<'_> {
         let mut insert = self.rows.prepare_cached(JOB)?;
         insert.execute(params![n, job.source, job.key, job.kind, job.body, result])?;
         Ok(result.into_bytes())
+    }
+
+    fn first_job(&mut self, source: &str, key: &str) -> Result<Option<Vec<u8>>, InboxTxError> {
+        let mut first = self.rows.prepare_cached(FIRST_JOB)?;
+        let result = first.query_row([key, source], |row| row.get::<_, String>(0)).optional()?;
+        Ok(result.map(String::into_bytes))
     }
 
     fn call(&mut self, call: &Call<'_>) -> Result<(), InboxTxError> {

@@ -175,6 +175,10 @@ fn every_statement_is_served_by_the_index_that_it_names() {
             "USING COVERING INDEX counterfoil_inbox_expiry (expires_at>? AND expires_at<?)",
         ),
         (include_str!("../../../../sql/sqlite/inbox/last_job.sql"), "SEARCH jobs"),
+        (
+            include_str!("../../../../sql/sqlite/inbox/first_job.sql"),
+            "USING INDEX jobs_key (key=? AND source=?)",
+        ),
     ];
     for (statement, index) in statements {
         let mut query = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
@@ -184,6 +188,7 @@ fn every_statement_is_served_by_the_index_that_it_names() {
         let plan = plan.join("\n");
         assert!(plan.contains(index), "{statement}: {plan}");
         assert!(!plan.contains("SCAN counterfoil"), "{statement}: {plan}");
+        assert!(!plan.contains("TEMP B-TREE"), "{statement}: {plan}");
     }
 }
 

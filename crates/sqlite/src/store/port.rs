@@ -1,0 +1,190 @@
+//! The `Store` port on a SQLite file: each method is one member of the commit queue, or one read.
+//!
+//! Guarantees: every answer is given after COMMIT. Does not: open files; see the parent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use counterfoil_core::domain::laws::{EventFacts, Totals};
+use counterfoil_core::domain::transition::Report;
+use counterfoil_core::domain::{
+    Command, CommandId, Contract, Destination, EventRow, Micros, Stream,
+};
+use counterfoil_core::port::Store;
+use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
+use counterfoil_core::port::store::{
+    Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
+    Swept, WriteRefused,
+};
+
+use super::{Inner, SqliteStore};
+use crate::destination::{self, Declare};
+use crate::exchange::Exchanging;
+use crate::pause::Pause;
+use crate::read;
+use crate::report::Reporting;
+use crate::restored::Restored;
+use crate::sweep::Sweep;
+use crate::watch::Watch;
+
+impl Store for SqliteStore {
+    fn source(&self) -> Arc<str> {
+        Arc::clone(&self.inner.source)
+    }
+
+    fn now(&self) -> Result<Micros, StoreError> {
+        Ok(self.inner.time.now()?)
+    }
+
+    async fn enqueue(
+        &self,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Result<Recorded, WriteRefused>>, StoreError> {
+        self.inner.queue.commit(self.enqueueing(commands)).await
+    }
+
+    async fn append(&self, append: Append) -> Result<Result<Appended, WriteRefused>, StoreError> {
+        match self.deciding(append) {
+            Ok(decision) => self.inner.queue.commit(decision).await,
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    async fn load(
+        &self,
+        stream: &Stream,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        let stream = stream.clone();
+        self.read(move |store, _| read::event::load(store, &stream, after, limit)).await
+    }
+
+    async fn declare(
+        &self,
+        destination: &Destination,
+        contract: &Contract,
+        replace: bool,
+    ) -> Result<Declared, StoreError> {
+        self.inner.queue.commit(Declare::new(destination, contract, replace)?).await
+    }
+
+    async fn exchange(&self, exchange: Exchange) -> Result<Exchanged, StoreError> {
+        let mut done = Exchanged::default();
+        for part in Exchanging::parts(exchange, self.inner.options.body_bytes_max) {
+            let written = match self.inner.queue.commit(part).await {
+                Ok(written) => written.finish(),
+                Err(error) if done.settled.is_empty() => return Err(error),
+                // Parts before this one stand.
+                Err(error) => return Err(StoreError::NotKnown(error.to_string())),
+            };
+            let settled = std::mem::take(&mut done.settled);
+            done = written;
+            done.settled.splice(0..0, settled);
+        }
+        Ok(done)
+    }
+
+    async fn next_due(&self, destinations: &[Destination]) -> Result<Option<Micros>, StoreError> {
+        let destinations = destinations.to_vec();
+        self.read(move |store, _| read::due::next_due(store, &destinations)).await
+    }
+
+    async fn changed(&self, at_most: Duration) {
+        let Inner { wake, readers, watch, .. } = &*self.inner;
+        watch.get_or_init(|| Watch::start(readers.path(), wake).ok());
+        wake.changed(self.seen.load(Ordering::Acquire), at_most).await;
+        // What is committed from here on ends the next wait.
+        self.seen.store(wake.generation(), Ordering::Release);
+    }
+
+    async fn remaining(&self, destinations: &[Destination]) -> Result<Remaining, StoreError> {
+        let destinations = destinations.to_vec();
+        self.read(move |store, now| read::due::remaining(store, &destinations, now)).await
+    }
+
+    async fn report(&self, command_id: &CommandId, report: Report) -> Result<Reported, StoreError> {
+        self.inner.queue.commit(Reporting { command_id: command_id.clone(), report }).await
+    }
+
+    async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
+        self.inner.queue.commit(Sweep { limit }).await
+    }
+
+    async fn newest_completed(
+        &self,
+        destination: &Destination,
+        except: &CommandId,
+    ) -> Result<Option<CommandId>, StoreError> {
+        let (destination, except) = (destination.clone(), except.clone());
+        self.read(move |store, _| read::control::newest_completed(store, &destination, &except))
+            .await
+    }
+
+    async fn pause(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
+        let (actor, reason) = (actor.to_owned(), reason.to_owned());
+        self.inner.queue.commit(Pause { destination: destination.clone(), actor, reason }).await
+    }
+
+    async fn contracts(&self) -> Result<BTreeMap<String, Option<Contract>>, StoreError> {
+        self.read(|store, _| destination::contracts(store)).await
+    }
+
+    async fn restored(&self, at: Micros, actor: &str) -> Result<u64, StoreError> {
+        self.inner.queue.commit(Restored { at, actor: actor.to_owned() }).await
+    }
+
+    async fn status(&self) -> Result<Status, StoreError> {
+        self.read(read::status::status).await
+    }
+
+    async fn list(&self, filter: Filter) -> Result<Vec<Listed>, StoreError> {
+        self.read(move |store, _| read::list::list(store, &filter)).await
+    }
+
+    async fn show(&self, command_id: &str) -> Result<Option<Story>, StoreError> {
+        let id = command_id.to_owned();
+        self.read(move |store, _| read::show::show(store, &id)).await
+    }
+
+    async fn facts(&self, from: FactsFrom, limit: usize) -> Result<Facts, StoreError> {
+        self.read(move |store, now| crate::facts::facts(store, from, limit, now)).await
+    }
+
+    async fn event_facts(
+        &self,
+        after: Option<(String, i64)>,
+        limit: usize,
+    ) -> Result<Vec<EventFacts>, StoreError> {
+        self.read(move |store, _| read::event::event_facts(store, after, limit)).await
+    }
+
+    async fn totals(&self) -> Result<Vec<Totals>, StoreError> {
+        self.read(|store, _| read::status::totals(store)).await
+    }
+
+    async fn expected(
+        &self,
+        sql: &str,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let (sql, readers) = (sql.to_owned(), self.inner.readers.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            read::expected::expected(&readers.open()?, &sql, offset, limit)
+        });
+        reading.await.unwrap_or_else(|error| Err(StoreError::Broken(format!("a read: {error}"))))
+    }
+
+    async fn known(&self, ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        let ids = ids.to_vec();
+        self.read(move |store, _| read::expected::known(store, &ids)).await
+    }
+}
