@@ -105,10 +105,11 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let now = Instant::now();
         self.backoff.worked();
         self.settler.worked(sent.alone);
-        let Exchanged { settled, lost, claimed, parked, differing, more } = done;
+        let Exchanged { settled, lost, claimed, parked, expired, differing, more } = done;
         self.tell_claimed(&claimed);
         if let Some(claiming) = &sent.claiming {
-            self.claimer.found(claiming, claimed.len() + parked.len(), more, now);
+            let found = claimed.len() + parked.len() + expired.len();
+            self.claimer.found(claiming, found, more, now);
         }
         self.begin_attempts(claimed, &sent);
         for renewing in sent.renewing {
@@ -120,6 +121,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
         for (unsettled, settled) in sent.settling.into_iter().zip(&settled) {
             retries |= matches!(settled, Settled::Open(State::Pending | State::Asking));
             notice::settled(&*self.observer, unsettled, settled);
+        }
+        for (command, destination) in expired {
+            self.observer.notice(&Notice::Expired { command, destination });
         }
         for parked in parked {
             self.observer.notice(&notice::parked(parked));

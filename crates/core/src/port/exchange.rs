@@ -125,6 +125,9 @@ pub struct Exchanged {
     pub claimed: Vec<Claimed>,
     /// What was parked while looking for claims.
     pub parked: Vec<ParkedNow>,
+    /// What was found past its expiry while looking for claims and ended `expired`, with its
+    /// destination.
+    pub expired: Vec<(String, String)>,
     /// Destinations whose stored contract is no longer the given one: nothing was claimed there.
     pub differing: Vec<Destination>,
     /// Something more is due now beyond the limit.

@@ -136,6 +136,10 @@ impl Rows {
             let next = transition(&before, input, &look.from.terms, look.now);
             let beside = Beside { now: look.now, ..Beside::default() };
             let change = self.apply(n, next, beside);
+            if let (Change::Ended(_), Some(Ok(row))) = (&change, &row) {
+                // Nothing but its expiry ends a command that is merely due.
+                done.expired.push((row.command_id.to_string(), row.destination.to_string()));
+            }
             let Change::Open(state) = change else { return false };
             if state.is_parked() {
                 done.parked.extend(self.parked_now(n));
