@@ -79,6 +79,13 @@ pub trait Page: InboxRows {
     /// What the database reports.
     fn job(&mut self, job: &Job<'_>) -> Result<Vec<u8>, Self::Error>;
 
+    /// The result of the first job of a key, whether or not the key was kept; the place where a
+    /// receiver without keys can still be asked.
+    ///
+    /// # Errors
+    /// What the database reports.
+    fn first_job(&mut self, source: &str, key: &str) -> Result<Option<Vec<u8>>, Self::Error>;
+
     /// Writes a call.
     ///
     /// # Errors

@@ -23,6 +23,8 @@ const RETRY_SECS: &str = "1";
 pub enum Reply {
     /// Done, now or before: 200 with the result.
     Completed(Vec<u8>),
+    /// Taken on, and a receipt will say what came of it: 202.
+    Accepted,
     /// Judged and refused, now or before: 400 with the reason as `detail`. The header says it is
     /// the receiver's word; the status says it to those who do not know the header.
     Rejected(Vec<u8>),
@@ -48,6 +50,10 @@ impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         match self {
             Self::Completed(result) => completed(result),
+            Self::Accepted => {
+                let word = [(OUTCOME, HeaderValue::from_static("accepted"))];
+                (StatusCode::ACCEPTED, word).into_response()
+            }
             Self::Rejected(reason) => {
                 let reason = String::from_utf8_lossy(&reason).into_owned();
                 let title = "the command was judged and refused";

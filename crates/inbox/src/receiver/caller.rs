@@ -39,8 +39,21 @@ impl Callers {
         Self::ByToken(tokens.into_iter().map(|(token, source)| (digest(token), source)).collect())
     }
 
+    /// Whether they are known to be several senders. Those who only say who they are are trusted.
+    pub(super) fn are_several(&self) -> bool {
+        match self {
+            Self::AsTheySay | Self::One(_) => false,
+            Self::ByToken(known) => {
+                known.values().any(|source| known.values().any(|other| other != source))
+            }
+        }
+    }
+
     /// The source of a request with these headers.
-    pub(super) fn source(&self, headers: &HeaderMap) -> Result<Source, Problem> {
+    ///
+    /// # Errors
+    /// A 401 or 400, ready to be answered.
+    pub fn source(&self, headers: &HeaderMap) -> Result<Source, Problem> {
         match self {
             Self::AsTheySay => said(headers),
             Self::One(source) => Ok(source.clone()),

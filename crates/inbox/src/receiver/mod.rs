@@ -15,13 +15,21 @@
 //! | GET `/commands/{key}` | as a repeat; 404 with `"error":"no_such_key"` |
 //! | GET `/livez` | 200 |
 //!
+//! With [`Options::report_to`] a command that names a receipt URL below that prefix is answered
+//! 202, `…: accepted`, and its receipt posted there; a repeat is answered so too, and its stored
+//! receipt posted again. With [`Keys::Ignore`] it behaves like a service without keys.
+//!
 //! Every refusal is a problem of RFC 9457 with a stable code. In the receiver's database, `jobs`
 //! holds the effects and `calls` one row for each request that was taken on, beside
 //! `counterfoil_inbox`.
 
 mod caller;
 mod connection;
+mod judge;
 mod options;
+mod receipt;
+mod reporter;
+mod reporting;
 mod request;
 mod writer;
 
@@ -32,9 +40,12 @@ use std::thread::JoinHandle;
 use counterfoil_core::port::Book;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 pub use caller::{Callers, UNNAMED};
-pub use options::{Faults, Hold, Options};
+pub use options::{Faults, Hold, Keys, Options};
+pub use reporting::{Reporting, ReportingRefused};
 
 use request::Desk;
 use writer::Writer;
@@ -58,6 +69,12 @@ pub enum ReceiverError {
     /// The listener has no address.
     #[error("the receiver's listener failed: {0}")]
     Listener(std::io::Error),
+    /// It knows several senders, and may report for all of them.
+    #[error(
+        "this receiver knows several senders, and one could have it report commands of another: \
+         say with Reporting::only_of whose commands are reported"
+    )]
+    ReportsOfSeveral,
     /// The writer ended before the receiver was stopped.
     #[error("the receiver's writer thread failed: see its message before this one")]
     WriterFailed,
@@ -67,8 +84,12 @@ impl Receiver {
     /// A receiver that writes this book, from a thread of its own.
     ///
     /// # Errors
-    /// [`ReceiverError::NoThread`].
+    /// [`ReceiverError::NoThread`], [`ReceiverError::ReportsOfSeveral`].
     pub fn open<B: Book>(book: B, options: Options) -> Result<Self, ReceiverError> {
+        let is_open = |reporting: &Reporting| !reporting.names_source();
+        if options.callers.are_several() && options.report_to.as_ref().is_some_and(is_open) {
+            return Err(ReceiverError::ReportsOfSeveral);
+        }
         let (sender, asked) = mpsc::channel(QUEUE_MAX);
         let writer = Writer::new(book, asked, &options);
         let thread = std::thread::Builder::new().name("receiver-writer".into());
@@ -90,10 +111,22 @@ impl Receiver {
     ) -> Result<(), ReceiverError> {
         let address = listener.local_addr().map_err(ReceiverError::Listener)?;
         tracing::info!(%address, "receiver listens");
-        connection::accept(&self.desk, listener, stop).await;
+        // Dropped with this future, it posts no further.
+        let mut posting = JoinSet::new();
+        if let Some(receipts) = self.desk.posting() {
+            posting.spawn(receipts.run());
+        }
+        tokio::select! {
+            () = connection::accept(&self.desk, listener, stop) => {}
+            () = self.desk.purge_often() => {}
+        }
         let Self { desk, writer } = self;
-        // The last sender goes with it, which ends the writer.
+        let drain = desk.options().drain;
+        // The last sender goes with it, which ends the writer and, when all is posted, the posts.
         drop(desk);
+        if timeout(drain, posting.join_next()).await.is_err() {
+            tracing::warn!("receipts were left at the end of the drain: repeats bring them back");
+        }
         let joined = tokio::task::spawn_blocking(|| writer.join()).await;
         match joined {
             Ok(Ok(())) => Ok(()),

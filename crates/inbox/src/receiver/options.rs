@@ -11,6 +11,7 @@ use std::time::Duration;
 use counterfoil_core::domain::Span;
 
 use super::caller::Callers;
+use super::reporting::Reporting;
 use crate::guard::RETENTION;
 
 /// How a receiver behaves.
@@ -19,8 +20,18 @@ use crate::guard::RETENTION;
 pub struct Options {
     /// Who may call, and whose keys theirs are. Default: anybody, by what `ce-source` says.
     pub callers: Callers,
+    /// What is made of keys. Default: repeats fold into one effect.
+    pub keys: Keys,
+    /// Whether `GET /commands/{key}` is answered; else it is 404 like any path where nothing is,
+    /// without the word `no_such_key`. Default: true.
+    pub is_askable: bool,
+    /// Reports receipts to a sender's HTTP API instead of answering with the result. Default: no.
+    pub report_to: Option<Reporting>,
     /// How long keys are kept. Default: 7 days, see [`RETENTION`].
     pub retention: Span,
+    /// How often keys whose retention is over are removed, 500 in a transaction. Default: 10 s;
+    /// at least 1 ms.
+    pub purge_every: Duration,
     /// The most bytes a body may have; more is 413. Default: 16 MiB.
     pub body_bytes_max: usize,
     /// How long a client may take for a request's head, and again for its body; an idle
@@ -40,7 +51,11 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             callers: Callers::default(),
+            keys: Keys::default(),
+            is_askable: true,
+            report_to: None,
             retention: RETENTION,
+            purge_every: Duration::from_secs(10),
             body_bytes_max: 16 * 1024 * 1024,
             read_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(10),
@@ -49,6 +64,19 @@ impl Default for Options {
             faults: Faults::default(),
         }
     }
+}
+
+/// What a receiver makes of the keys of its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Keys {
+    /// A repeat of a key is folded into one effect, by the inbox.
+    #[default]
+    Fold,
+    /// Every request acts, one more row of `jobs` each, like a service that knows no keys. The
+    /// key is written down beside the effect, and nothing is compared or remembered: no inbox
+    /// row, no conflict, no stored refusal. `GET /commands/{key}` answers with the first job.
+    Ignore,
 }
 
 /// Faults on purpose, for drills and tests. Effects are counted from 1 since the start; repeats,
@@ -62,6 +90,9 @@ pub struct Faults {
     pub die_after_commit_at: Option<u64>,
     /// Holds answers back.
     pub hold: Option<Hold>,
+    /// Loses the first n receipts, after the answer `accepted`: they are not posted. A repeat of
+    /// the command brings its receipt back.
+    pub drop_receipts: u64,
 }
 
 /// Holds some answers back after their commit, and announces each, so that a drill can kill the

@@ -19,13 +19,17 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::options::Options;
+use super::reporter::{Place, Posting, Reporter};
 use super::writer::{Asked, Delivered, Failed, Question, Told};
 use crate::http::{IdempotencyKey, Problem, decode};
+use crate::source::Source;
 
 /// Bodies held in memory at once, over all connections, in KiB.
 const BODIES_KIB: usize = 256 * 1024;
 /// What a request costs beside its body, in KiB.
 const REQUEST_KIB: usize = 4;
+/// The least time between two removals of expired keys.
+const PURGE_EVERY_MIN: Duration = Duration::from_millis(1);
 /// Where keys can be asked about.
 const COMMANDS: &str = "/commands/";
 
@@ -34,11 +38,13 @@ pub(super) struct Desk {
     options: Options,
     writer: mpsc::Sender<Asked>,
     room: Arc<Semaphore>,
+    reporter: Option<Reporter>,
 }
 
 impl Desk {
     pub(super) fn new(options: Options, writer: mpsc::Sender<Asked>) -> Self {
-        Self { options, writer, room: Arc::new(Semaphore::new(BODIES_KIB)) }
+        let reporter = Reporter::new(&options);
+        Self { options, writer, room: Arc::new(Semaphore::new(BODIES_KIB)), reporter }
     }
 
     pub(super) const fn options(&self) -> &Options {
@@ -50,12 +56,30 @@ impl Desk {
         self.writer.closed().await;
     }
 
+    /// The half of the reporter that posts; once, and `None` if there is none.
+    pub(super) fn posting(&self) -> Option<Posting> {
+        self.reporter.as_ref().and_then(Reporter::posting)
+    }
+
+    /// Has the writer remove expired keys now and then; never returns.
+    pub(super) async fn purge_often(&self) {
+        let every = self.options.purge_every.max(PURGE_EVERY_MIN);
+        loop {
+            tokio::time::sleep(every).await;
+            // A writer that has no room for it has more urgent work.
+            let _ = self.writer.try_send(Asked::Purge);
+        }
+    }
+
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Body>) -> Response {
         let answered = match *request.method() {
             Method::POST => self.deliver(request).await,
             Method::GET if request.uri().path() == "/livez" => Ok("ok\n".into_response()),
-            Method::GET => self.look(request.uri().path(), request.headers()).await,
+            Method::GET if self.options.is_askable => {
+                self.look(request.uri().path(), request.headers()).await
+            }
+            Method::GET => Err(not_found()),
             _ => Err(not_allowed()),
         };
         answered.unwrap_or_else(IntoResponse::into_response)
@@ -75,10 +99,34 @@ impl Desk {
         let room = timeout(self.options.read_timeout, self.room.acquire_many(kib)).await;
         let _room = room.ok().and_then(Result::ok).ok_or_else(overloaded)?;
         let body = read(body, max, self.options.read_timeout).await?;
+        let place = self.place(&parts.headers, &source, &key).await?;
         let delivered = delivered(&parts, source, key.clone(), body);
         let told = self.ask(Question::Take(delivered)).await?;
         self.hold(&told, &key).await;
-        told.reply.map(IntoResponse::into_response).ok_or_else(no_such_key)
+        let reply = told.reply.ok_or_else(no_such_key)?;
+        let reply = match place {
+            Some(place) => place.settle(reply),
+            None => reply,
+        };
+        Ok(reply.into_response())
+    }
+
+    /// A place for the receipt, where the sender wants one that may be sent.
+    async fn place(
+        &self,
+        headers: &HeaderMap,
+        source: &Source,
+        key: &CommandId,
+    ) -> Result<Option<Place<'_>>, Problem> {
+        let Some(reporter) = &self.reporter else { return Ok(None) };
+        let Some(to) = reporter.reporting().wanted(source, headers) else { return Ok(None) };
+        // The key may have a form of its own; `ce-id` is always the command's id.
+        let id = text(headers, "ce-id").and_then(|id| decode(id.as_bytes()).ok());
+        let id = id.and_then(|id| CommandId::from_bytes(&id).ok());
+        let id = id.unwrap_or_else(|| key.clone());
+        let place = reporter.place(to, id, self.options.read_timeout).await;
+        // 429 says that nothing was done, which is so before the writer has got it.
+        place.map(Some).ok_or_else(overloaded)
     }
 
     async fn look(&self, path: &str, headers: &HeaderMap) -> Result<Response, Problem> {
@@ -94,7 +142,8 @@ impl Desk {
     async fn ask(&self, question: Question) -> Result<Told, Problem> {
         let (answer, answered) = oneshot::channel();
         // 429 says that nothing was done, as long as the writer has not got it.
-        let sent = self.writer.send_timeout((question, answer), self.options.read_timeout).await;
+        let asked = Asked::Request(question, answer);
+        let sent = self.writer.send_timeout(asked, self.options.read_timeout).await;
         sent.map_err(|_| overloaded())?;
         match answered.await {
             Ok(Ok(told)) => Ok(told),
@@ -116,8 +165,12 @@ impl Desk {
     }
 }
 
-fn delivered(parts: &Parts, source: crate::Source, key: CommandId, body: Vec<u8>) -> Delivered {
-    let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn delivered(parts: &Parts, source: Source, key: CommandId, body: Vec<u8>) -> Delivered {
+    let text = |name| text(&parts.headers, name);
     let number = |name| text(name).and_then(|value| value.parse().ok());
     let kind = text("ce-type").and_then(|kind| decode(kind.as_bytes()).ok());
     Delivered {

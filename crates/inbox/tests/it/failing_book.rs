@@ -106,6 +106,10 @@ impl Page for FailingPage<'_> {
         }
     }
 
+    fn first_job(&mut self, source: &str, key: &str) -> Result<Option<Vec<u8>>, Failed> {
+        Ok(self.inner.first_job(source, key).unwrap())
+    }
+
     fn call(&mut self, call: &Call<'_>) -> Result<(), Failed> {
         self.inner.call(call).unwrap();
         Ok(())
