@@ -3,15 +3,13 @@
 //! Guarantees: the numbers fit together, credentials come from outside the file, and what only a
 //! broker can do is refused. Does not: open a connection.
 
-use counterfoil_core::domain::{
-    Completion, Contract, Destination, Idempotent, OnRefusal, Pace, Span, Terms,
-};
+use counterfoil_core::domain::{Destination, Span, Terms};
 use toml::Spanned;
 
 use super::credential::is_credential;
 use super::file::{DestinationTable, Value};
-use super::idempotent::{MEANINGS, Repeats};
 use super::place::Page;
+use super::tls::TlsFiles;
 use super::{Config, RelaySettings, duration};
 use crate::exit::Failure;
 
@@ -21,6 +19,7 @@ const LEASE_BEYOND_REQUEST: Span = Span::from_secs(2);
 const REQUEST_TIMEOUT: Span = Span::from_secs(10);
 /// Default of `result_bytes_max`: 64 KiB.
 const RESULT_BYTES_MAX: usize = 65_536;
+
 /// A destination, ready to be served.
 #[derive(Clone, Debug)]
 pub(crate) struct DestinationSettings {
@@ -40,6 +39,12 @@ pub(crate) struct DestinationSettings {
     pub(crate) secrets: Vec<String>,
     /// How much of an answer is kept, in bytes.
     pub(crate) result_bytes_max: usize,
+    /// Where its receiver is asked, with a placeholder; `None`: it cannot be asked.
+    pub(crate) ask_url: Option<String>,
+    /// Own certificates.
+    pub(crate) tls: TlsFiles,
+    /// Goes by the proxy that the environment names.
+    pub(crate) proxy_of_env: bool,
 }
 
 impl Config {
@@ -75,36 +80,41 @@ impl Config {
 }
 
 /// One table while it is read.
-struct Reading<'c> {
-    page: &'c Page,
-    name: &'c str,
-    table: &'c Spanned<DestinationTable>,
+pub(super) struct Reading<'c> {
+    pub(super) page: &'c Page,
+    pub(super) name: &'c str,
+    pub(super) table: &'c Spanned<DestinationTable>,
 }
 
 impl Reading<'_> {
-    fn table(&self) -> &DestinationTable {
+    pub(super) fn table(&self) -> &DestinationTable {
         self.table.get_ref()
     }
 
-    fn key(&self, key: &str) -> String {
+    pub(super) fn key(&self, key: &str) -> String {
         format!("destination.{}.{key}", self.name)
     }
 
     /// A refusal of the table as a whole.
-    fn refuse(&self, why: &str) -> Failure {
+    pub(super) fn refuse(&self, why: &str) -> Failure {
         let at = self.page.at(&self.table.span());
         Failure::could_not_run(format!("{at}: [destination.{}]: {why}", self.name))
     }
 
-    fn refuse_value(&self, key: &str, value: &Value, why: &str) -> Failure {
+    pub(super) fn refuse_value(&self, key: &str, value: &Value, why: &str) -> Failure {
         self.page.refuse_value(&self.key(key), value, why)
     }
 
-    fn text(&self, key: &str, value: &Value) -> Result<String, Failure> {
+    pub(super) fn text(&self, key: &str, value: &Value) -> Result<String, Failure> {
         self.page.text(&self.key(key), value)
     }
 
-    fn span(&self, key: &str, value: Option<&Value>, default: Span) -> Result<Span, Failure> {
+    pub(super) fn span(
+        &self,
+        key: &str,
+        value: Option<&Value>,
+        default: Span,
+    ) -> Result<Span, Failure> {
         self.page.span(&self.key(key), value, default)
     }
 
@@ -115,16 +125,17 @@ impl Reading<'_> {
         let request_timeout =
             self.span("request_timeout", table.request_timeout.as_ref(), REQUEST_TIMEOUT)?;
         self.lease_outlives(relay.lease, request_timeout)?;
-        let terms = self.terms(relay)?;
+        let asked = self.asked(request_timeout)?;
+        let (asking, ask_url) = asked.map(|asked| (asked.asking, asked.url)).unzip();
+        let terms = self.terms(relay, asking)?;
         let method = match &table.method {
             Some(value) => self.text("method", value)?,
             None => "POST".to_owned(),
         };
-        let kept = table.result_bytes_max.as_ref();
+        let (url, kept) = (self.url()?, table.result_bytes_max.as_ref());
         Ok(DestinationSettings {
             name,
             terms,
-            url: self.url()?,
             method,
             request_timeout,
             headers: self.headers()?,
@@ -134,6 +145,10 @@ impl Reading<'_> {
                 kept,
                 RESULT_BYTES_MAX,
             )?,
+            tls: self.tls(&url, ask_url.as_deref())?,
+            proxy_of_env: self.proxy_of_env()?,
+            ask_url,
+            url,
         })
     }
 
@@ -168,104 +183,8 @@ impl Reading<'_> {
                 .refuse("`url` is missing")
                 .help("add url = \"http://…\", where commands are sent to"));
         };
-        let url = self.text("url", value)?;
-        let authority = url.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
-        let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
-        if authority.contains('@') {
-            // Neither the line nor the value is shown: it holds a password.
-            let at = self.page.at(&value.span());
-            let key = self.key("url");
-            let text = format!("{at}: `{key}`: the URL holds credentials, which end up in logs");
-            return Err(Failure::could_not_run(text)
-                .help("move them to headers = { Authorization = { env = \"NAME\" } }"));
-        }
-        if url.starts_with("http://") || url.starts_with("https://") {
-            return Ok(url);
-        }
-        Err(self.refuse_value("url", value, "is no URL of the form http://… or https://…"))
-    }
-
-    fn terms(&self, relay: &RelaySettings) -> Result<Terms, Failure> {
-        let (table, retry) = (self.table(), &self.table().retry);
-        let mut contract = Contract::new(self.idempotent()?);
-        let default = Pace::default();
-        let span = |key, value: &Option<Value>, default| self.span(key, value.as_ref(), default);
-        contract.give_up_after =
-            span("retry.give_up_after", &retry.give_up_after, contract.give_up_after)?;
-        // A lost receipt leaves time for a resend.
-        let tenth = contract.give_up_after.times(1, 10);
-        contract.receipt_timeout = span("receipt_timeout", &table.receipt_timeout, tenth)?;
-        contract.completion = self.completion()?;
-        contract.on_refusal = self.on_refusal()?;
-        let attempts = retry.max_attempts.as_ref();
-        let pace = Pace {
-            initial: span("retry.initial", &retry.initial, default.initial)?,
-            max: span("retry.max", &retry.max, default.max)?,
-            max_attempts: attempts.map_or(default.max_attempts, |value| *value.get_ref()),
-            lease: relay.lease,
-        };
-        let terms = Terms { contract, pace };
-        terms.check().map_err(|why| self.refuse(&why.to_string()))?;
-        Ok(terms)
-    }
-
-    fn idempotent(&self) -> Result<Idempotent, Failure> {
-        let explained = |failure: Failure| MEANINGS.into_iter().fold(failure, Failure::help);
-        let Some(value) = &self.table().idempotent else {
-            return Err(explained(self.refuse(
-                "`idempotent` is missing: say what the receiver does with a key that it has seen",
-            )));
-        };
-        match value.get_ref() {
-            Repeats::Flag(false) => Ok(Idempotent::No),
-            Repeats::Flag(true) => Err(explained(self.page.refuse(
-                &value.span(),
-                "`idempotent = true` says too little: for how long does it keep its keys?",
-            ))),
-            Repeats::Window(ttl) => {
-                let key_ttl = self.span("idempotent.key_ttl", Some(ttl), Span::ZERO)?;
-                Ok(Idempotent::Window { key_ttl })
-            }
-            Repeats::Word(word) => match word.read() {
-                Ok(word) if word == "forever" => Ok(Idempotent::Forever),
-                Ok(_) => Err(explained(
-                    self.page.refuse(&value.span(), "`idempotent` has no such value"),
-                )),
-                Err(why) => Err(self.page.refuse(&value.span(), &why)),
-            },
-        }
-    }
-
-    fn completion(&self) -> Result<Completion, Failure> {
-        let Some(value) = &self.table().completion else { return Ok(Completion::Response) };
-        match self.text("completion", value)?.as_str() {
-            "response" => Ok(Completion::Response),
-            "receipt" => Ok(Completion::Receipt),
-            "accepted" => Err(self.refuse_value(
-                "completion",
-                value,
-                "\"accepted\" is for brokers: over http a 202 says only that somebody may do it; \
-                 write \"response\" or \"receipt\"",
-            )),
-            _ => Err(self.refuse_value(
-                "completion",
-                value,
-                "write \"response\" (the answer completes it) or \"receipt\" (a later report does)",
-            )),
-        }
-    }
-
-    fn on_refusal(&self) -> Result<OnRefusal, Failure> {
-        let Some(value) = &self.table().on_refusal else { return Ok(OnRefusal::Park) };
-        match self.text("on_refusal", value)?.as_str() {
-            "park" => Ok(OnRefusal::Park),
-            "reject" => Ok(OnRefusal::Reject),
-            _ => Err(self.refuse_value(
-                "on_refusal",
-                value,
-                "write \"park\" (a refused command waits for a person) or \"reject\" (it ends)",
-            )),
-        }
+        let instead = "move them to headers = { Authorization = { env = \"NAME\" } }";
+        self.page.http_url(&self.key("url"), value, instead)
     }
 
     fn headers(&self) -> Result<Vec<(String, String)>, Failure> {

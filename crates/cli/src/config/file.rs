@@ -8,10 +8,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::api::ApiTable;
+use super::ask::AskTable;
 use super::expect::Query;
+use super::habits::{KeyTable, OutcomeTable, SuccessTable};
 use super::idempotent::Repeats;
 use super::not_yet::{self, Absent};
 use super::text::Text;
+use super::tls::TlsTable;
 
 /// A string that knows where it stands.
 pub(crate) type Value = Spanned<Text>;
@@ -24,12 +28,11 @@ pub(crate) struct File {
     pub(crate) store: StoreTable,
     #[serde(default)]
     pub(crate) relay: RelayTable,
+    pub(crate) api: Option<Spanned<ApiTable>>,
     #[serde(default)]
     pub(crate) audit: AuditTable,
     #[serde(default)]
     pub(crate) destination: BTreeMap<String, Spanned<DestinationTable>>,
-    #[serde(default, rename = "api", deserialize_with = "not_yet::api")]
-    pub(crate) _api: Absent,
 }
 
 /// `[store]`.
@@ -59,7 +62,7 @@ pub(crate) struct AuditTable {
     pub(crate) expect: Vec<Query>,
 }
 
-/// `[destination.NAME]`.
+/// `[destination.NAME]`. The keys of later versions come last: see `not_yet`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DestinationTable {
@@ -68,32 +71,26 @@ pub(crate) struct DestinationTable {
     pub(crate) method: Option<Value>,
     pub(crate) request_timeout: Option<Value>,
     pub(crate) idempotent: Option<Spanned<Repeats>>,
+    pub(crate) ask: Option<Spanned<AskTable>>,
+    pub(crate) max_asks: Option<Spanned<u32>>,
     pub(crate) completion: Option<Value>,
     pub(crate) receipt_timeout: Option<Value>,
     #[serde(default)]
     pub(crate) retry: RetryTable,
     pub(crate) on_refusal: Option<Value>,
     #[serde(default)]
+    pub(crate) answers: BTreeMap<Spanned<String>, Value>,
+    pub(crate) success: Option<Spanned<SuccessTable>>,
+    pub(crate) outcome: Option<Spanned<OutcomeTable>>,
+    pub(crate) profile: Option<Value>,
+    pub(crate) key: Option<Spanned<KeyTable>>,
+    #[serde(default)]
     pub(crate) headers: BTreeMap<String, Value>,
     #[serde(default)]
     pub(crate) secrets: Vec<Value>,
     pub(crate) result_bytes_max: Option<Value>,
-    #[serde(default, rename = "ask", deserialize_with = "not_yet::ask")]
-    pub(crate) _ask: Absent,
-    #[serde(default, rename = "answers", deserialize_with = "not_yet::answers")]
-    pub(crate) _answers: Absent,
-    #[serde(default, rename = "success", deserialize_with = "not_yet::success")]
-    pub(crate) _success: Absent,
-    #[serde(default, rename = "outcome", deserialize_with = "not_yet::outcome")]
-    pub(crate) _outcome: Absent,
-    #[serde(default, rename = "key", deserialize_with = "not_yet::key")]
-    pub(crate) _key: Absent,
-    #[serde(default, rename = "profile", deserialize_with = "not_yet::profile")]
-    pub(crate) _profile: Absent,
-    #[serde(default, rename = "tls", deserialize_with = "not_yet::tls")]
-    pub(crate) _tls: Absent,
-    #[serde(default, rename = "proxy", deserialize_with = "not_yet::proxy")]
-    pub(crate) _proxy: Absent,
+    pub(crate) tls: Option<Spanned<TlsTable>>,
+    pub(crate) proxy: Option<Value>,
     #[serde(default, rename = "rate", deserialize_with = "not_yet::rate")]
     pub(crate) _rate: Absent,
     #[serde(default, rename = "concurrency", deserialize_with = "not_yet::concurrency")]

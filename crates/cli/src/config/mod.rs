@@ -4,18 +4,26 @@
 //! refused before anything is sent, with the line and the way out. Does not: read the variables
 //! and files of secrets for verbs that do not need them.
 
+mod api;
+mod ask;
+mod code;
 mod credential;
 pub(crate) mod destination;
 pub(crate) mod duration;
 mod expect;
 mod file;
+mod habits;
 mod idempotent;
 mod not_yet;
 mod place;
 mod relay;
 mod size;
 pub(crate) mod store_url;
+mod terms;
 mod text;
+mod tls;
+mod url;
+mod warning;
 
 use std::ops::Range;
 use std::path::Path;
@@ -26,6 +34,7 @@ use crate::exit::Failure;
 use file::{File, Value};
 use place::Page;
 
+pub(crate) use api::{ApiSettings, Role};
 pub(crate) use destination::DestinationSettings;
 pub(crate) use relay::RelaySettings;
 
@@ -59,7 +68,7 @@ impl Config {
             Ok(file) => Ok(Self { page, file }),
             Err(error) => {
                 let span = error.span().unwrap_or(0..0);
-                Err(page.refuse(&span, error.message()))
+                Err(page.refuse(&span, &not_yet::without_absent(error.message())))
             }
         }
     }
@@ -160,5 +169,9 @@ impl Page {
     }
 }
 
+#[cfg(test)]
+mod answers_tests;
+#[cfg(test)]
+mod api_tests;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Keys that the contract names and this version does not know yet: refused by name.
 //!
 //! Guarantees: such a key stops the command before anything is sent, and says so; it is never
-//! ignored. Does not: look at its value.
+//! ignored, and never offered where another key is misspelt. Does not: look at its value.
 
 use serde::Deserializer;
 use serde::de::Error;
@@ -22,22 +22,23 @@ macro_rules! refused_by_name {
             }
         )*
 
-        #[cfg(test)]
+        /// Every such key.
         pub(crate) const ALL: &[&str] = &[$(stringify!($key)),*];
     };
 }
 
 refused_by_name! {
-    api: "the HTTP API and its console",
-    ask: "asking a receiver what became of a key",
-    answers: "another meaning for a status",
-    success: "which 2xx answers are a success",
-    outcome: "an outcome read from the answer's body",
-    key: "another header or form of the key",
-    profile: "a set of rules for one kind of receiver",
-    tls: "own certificates",
-    proxy: "a proxy",
     rate: "a limit of sends a second",
     concurrency: "a limit of sends in flight to one destination",
     on_parked: "what a parked command does to its lane",
+}
+
+/// The message about an unknown key, without the keys that would be refused in their turn.
+pub(crate) fn without_absent(message: &str) -> String {
+    let mut message = message.to_owned();
+    for key in ALL {
+        // They stand last in their table, so each has a comma before it.
+        message = message.replace(&format!(", `{key}`"), "");
+    }
+    message
 }
