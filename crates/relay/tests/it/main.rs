@@ -21,6 +21,7 @@ mod relay;
 mod scene;
 mod settle;
 mod stop;
+mod table;
 mod store_failure;
 mod watched_store;
 mod worker;

@@ -6,7 +6,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use counterfoil_core::domain::{Command, Contract, Destination, Idempotent, Micros, Span, Terms};
+use counterfoil_core::domain::{
+    Asking, Command, Contract, Destination, Idempotent, Input, Micros, Next, Position, Span, Terms,
+    Transition, transition,
+};
 use counterfoil_core::port::read::Story;
 use counterfoil_core::port::{Notice, Observer, Store, Transport};
 use counterfoil_relay::{Options, Relay, RelayEnd, RelayError, Served};
@@ -83,8 +86,10 @@ impl Scene {
     }
 
     pub(crate) async fn enqueue_to(&self, destination: &str, id: &str) {
-        let body = serde_json::json!({ "order": id });
-        let command = Command::json(id, destination, "order.paid", &body).unwrap();
+        self.enqueue_command(paid(destination, id)).await;
+    }
+
+    pub(crate) async fn enqueue_command(&self, command: Command) {
         let recorded = self.store.enqueue(vec![command]).await.unwrap();
         assert!(recorded[0].is_ok(), "{recorded:?}");
     }
@@ -147,6 +152,33 @@ impl Scene {
         self.store.show(id).await.unwrap().unwrap_or_else(|| panic!("no command {id}"))
     }
 
+    /// As `retry --may-act-twice` does for a person.
+    pub(crate) fn retry_though_it_may_act_twice(&self, id: &str) {
+        let now = self.clock_now();
+        let input = Input::Retry { may_act_twice: true, expires_at: None };
+        self.store.with_rows(|rows| {
+            let n = rows.ids[id.as_bytes()];
+            let entry = rows.deliveries.get_mut(&n).unwrap();
+            let stands = Position::Open(entry.delivery.clone());
+            match transition(&stands, input, &self.terms, now) {
+                Transition::Applied { next: Next::Open(next), .. } => entry.delivery = next,
+                other => panic!("{other:?}"),
+            }
+        });
+    }
+
+    /// What was settled about `id` so far: outcome or answer, and what it led to.
+    pub(crate) fn settled(&self, id: &str) -> Vec<(&'static str, &'static str)> {
+        let all = self.heard.all();
+        let own = all.iter().filter_map(|notice| match notice {
+            Notice::Settled { command, outcome, now, .. } if command.as_str() == id => {
+                Some((*outcome, *now))
+            }
+            _ => None,
+        });
+        own.collect()
+    }
+
     /// Waits until the command is in `state`, for three virtual hours at most.
     pub(crate) async fn reach(&self, id: &str, state: &str) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(3 * 3600);
@@ -189,6 +221,17 @@ impl AtWork {
         self.task.abort();
         assert!(self.task.await.unwrap_err().is_cancelled());
     }
+}
+
+/// A command that says that an order is paid.
+pub(crate) fn paid(destination: &str, id: &str) -> Command {
+    let body = serde_json::json!({ "order": id });
+    Command::json(id, destination, "order.paid", &body).unwrap()
+}
+
+/// The receiver can be asked; "not there" counts a minute after the last lease.
+pub(crate) fn askable(contract: &mut Contract) -> &mut Asking {
+    contract.ask.insert(Asking::new(secs(60)))
 }
 
 /// Lets virtual time pass.
