@@ -1,0 +1,159 @@
+//! The JSON shapes of what is read, by HTTP and by the verbs of the command line.
+//!
+//! Guarantees: names and shapes are a public contract: ids are strings, times RFC 3339, bytes
+//! that are no UTF-8 stand as `{"hex": "…"}`. Does not: read a store.
+
+use counterfoil_core::domain::{Micros, State};
+use counterfoil_core::port::read::{Listed, ReceiptStory, Status, Story, Told};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// One command: the object of `show`, and of each line of `list`.
+#[must_use]
+pub fn story(story: &Story) -> Value {
+    let mut object = listed(&story.listed);
+    let receipts: Vec<_> = story.receipts.iter().map(receipt).collect();
+    object.insert("receipt".into(), receipts.last().cloned().unwrap_or(Value::Null));
+    object.insert("receipts".into(), receipts.into());
+    object.insert("tries".into(), story.tries.iter().map(told).collect());
+    object.insert("actions".into(), story.actions.iter().map(told).collect());
+    let headers = story.headers.as_deref().map(serde_json::from_str::<Value>);
+    object.insert("content_type".into(), story.content_type.clone().into());
+    object.insert("headers".into(), headers.and_then(Result::ok).unwrap_or_else(|| json!({})));
+    object.insert("body".into(), bytes(story.body.as_deref()));
+    object.insert("not_before".into(), at(story.not_before));
+    object.insert("first_sent_at".into(), at(story.first_sent_at));
+    let lease = story.lease.as_ref();
+    object.insert("lease_until".into(), at(lease.map(|(until, _)| *until)));
+    object.insert("lease_owner".into(), json!(lease.map(|(_, owner)| owner)));
+    let decision = story.decision.as_ref();
+    object.insert("stream".into(), json!(decision.map(|(stream, _, _)| stream)));
+    object.insert("seq".into(), json!(decision.map(|(_, seq, _)| seq)));
+    object.insert("idx".into(), json!(decision.map(|(_, _, idx)| idx)));
+    object.insert("archived".into(), story.archived.into());
+    Value::Object(object)
+}
+
+/// A command whose story cannot be read by its id, because the id is no UTF-8.
+#[must_use]
+pub fn listed_alone(row: &Listed) -> Value {
+    let mut object = listed(row);
+    object.insert("receipt".into(), Value::Null);
+    for key in ["receipts", "tries", "actions"] {
+        object.insert(key.into(), json!([]));
+    }
+    Value::Object(object)
+}
+
+/// `status`; `unserved` counts open commands, see [`unserved`].
+#[must_use]
+pub fn status(status: &Status, unserved: &[(String, u64)]) -> Value {
+    let unserved: Map<_, _> =
+        unserved.iter().map(|(name, n)| (name.clone(), (*n).into())).collect();
+    json!({ "destinations": status.destinations, "unserved": unserved })
+}
+
+/// Destinations with open commands that are not among `served`, and how many they have.
+#[must_use]
+pub fn unserved(status: &Status, served: &[String]) -> Vec<(String, u64)> {
+    let destinations = status.destinations.iter().filter(|(name, _)| !served.contains(name));
+    let counts = destinations.map(|(name, states)| {
+        let open = states.iter().filter(|(state, _)| State::from_name(state).is_some());
+        (name.clone(), open.map(|(_, count)| count).sum())
+    });
+    counts.filter(|(_, open)| *open > 0).collect()
+}
+
+/// A time as JSON has it: RFC 3339, UTC, to the microsecond.
+#[must_use]
+pub fn time(time: Micros) -> String {
+    Timestamp::from_microsecond(time.get())
+        .map_or_else(|_| format!("{} µs", time.get()), |timestamp| timestamp.to_string())
+}
+
+fn listed(row: &Listed) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("command_id".into(), row.command_id.clone().into());
+    object.insert("destination".into(), row.destination.clone().into());
+    object.insert("kind".into(), row.kind.clone().into());
+    object.insert("state".into(), row.state.clone().into());
+    object.insert("round".into(), row.round.into());
+    object.insert("attempts".into(), row.attempts.into());
+    object.insert("in_doubt".into(), row.in_doubt.into());
+    object.insert("available_at".into(), at(row.available_at));
+    object.insert("token".into(), row.token.into());
+    object.insert("recorded_at".into(), at(Some(row.recorded_at)));
+    object.insert("last_outcome".into(), json!(row.last_outcome));
+    object
+}
+
+fn receipt(receipt: &ReceiptStory) -> Value {
+    json!({
+        "round": receipt.round,
+        "outcome": receipt.outcome,
+        "result": bytes(receipt.result.as_deref()),
+        "evidence": receipt.evidence,
+        "source": receipt.source,
+        "recorded_at": at(Some(receipt.recorded_at)),
+    })
+}
+
+fn told(told: &Told) -> Value {
+    json!({
+        "at": at(Some(told.at)),
+        "what": told.what,
+        "outcome": told.outcome,
+        "reason": told.reason,
+        "round": told.round,
+        "token": told.token,
+    })
+}
+
+fn at(at: Option<Micros>) -> Value {
+    at.map_or(Value::Null, |at| time(at).into())
+}
+
+fn bytes(bytes: Option<&[u8]>) -> Value {
+    let Some(bytes) = bytes else { return Value::Null };
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "hex": hex })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_text_where_they_are_and_else_hex() {
+        assert_eq!(bytes(None), Value::Null);
+        assert_eq!(bytes(Some("订单\0".as_bytes())), json!("订单\0"));
+        assert_eq!(bytes(Some(&[0xff, 0])), json!({ "hex": "ff00" }));
+    }
+
+    #[test]
+    fn a_time_is_shown_to_the_microsecond() {
+        assert_eq!(time(Micros::new(1_764_421_200_000_001)), "2025-11-29T13:00:00.000001Z");
+        assert_eq!(time(Micros::new(i64::MAX)), format!("{} µs", i64::MAX));
+    }
+
+    #[test]
+    fn unserved_are_destinations_with_open_commands_that_nobody_names() {
+        let mut counts = Status::default();
+        for (name, state) in [("a", "pending"), ("b", "dead"), ("c", "completed")] {
+            let states = [(state.to_owned(), 2)].into();
+            counts.destinations.insert(name.to_owned(), states);
+        }
+        let counted = unserved(&counts, &["a".to_owned()]);
+        assert_eq!(counted, [("b".to_owned(), 2)]);
+        let shape = json!({
+            "destinations": {"a": {"pending": 2}, "b": {"dead": 2}, "c": {"completed": 2}},
+            "unserved": {"b": 2},
+        });
+        assert_eq!(status(&counts, &counted), shape);
+    }
+}

@@ -1,0 +1,53 @@
+//! The HTTP API: receivers report what became of a command, people and programs look.
+//!
+//! Guarantees: nothing but health is answered to a caller without a known token, or, where no
+//! tokens are set, to anybody but programs of the same machine; every refusal is a problem of RFC
+//! 9457 with a stable code. Does not: terminate TLS, or act for operators yet.
+//!
+//! | request | role | answer |
+//! |---|---|---|
+//! | GET `/livez` | open | 200 |
+//! | GET `/readyz` | open | 200 if the store answers in time, else 503 |
+//! | POST `/v1/receipts` | receipt, operator | 200 recorded or repeated, 404, 409, 422 |
+//! | GET `/v1/status` | read, operator | counts by destination and state |
+//! | GET `/v1/commands/{id}` | read, operator | the command's story, or 404 |
+//!
+//! `docs/api.md` says more, with examples.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use counterfoil_console::{Api, ApiOptions, Role, Token};
+//! # async fn serve(
+//! #     store: impl counterfoil_core::port::Store, secret: &str,
+//! # ) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut options = ApiOptions::default();
+//! options.tokens.push(Token::new("shipping", Role::Receipt, secret)?);
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:7070").await?;
+//! let stop = async { tokio::signal::ctrl_c().await.unwrap_or(()) };
+//! Api::new(store, options)?.serve(listener, stop).await?;
+//! # Ok(()) }
+//! ```
+
+mod answer;
+mod api;
+mod body;
+mod caller;
+mod connection;
+mod desk;
+mod error;
+mod health;
+pub mod json;
+mod look;
+mod options;
+mod origin;
+mod problem;
+mod receipt;
+mod report;
+mod route;
+mod stream;
+
+pub use api::Api;
+pub use caller::{Role, Token};
+pub use error::ApiError;
+pub use options::ApiOptions;

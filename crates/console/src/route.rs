@@ -1,0 +1,55 @@
+//! Which path is served by what, and to whom.
+//!
+//! Guarantees: every path of `/v1` asks for a role before anything else is looked at; what is not
+//! here, and a method that is not known, are problems too; no answer is cached. Does not: judge
+//! bodies.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{from_fn_with_state, map_response};
+use axum::response::Response;
+use axum::routing::{get, post};
+use counterfoil_core::port::Store;
+
+use crate::caller::{Callers, Role, admit};
+use crate::desk::Desk;
+use crate::problem::Problem;
+use crate::{health, look, receipt};
+
+const REPORTERS: &[Role] = &[Role::Receipt, Role::Operator];
+const READERS: &[Role] = &[Role::Read, Role::Operator];
+
+pub(crate) fn router<S: Store>(desk: Arc<Desk<S>>, callers: &Arc<Callers>) -> Router {
+    let only = |roles| from_fn_with_state((Arc::clone(callers), roles), admit);
+    Router::new()
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz::<S>))
+        .route("/v1/receipts", post(receipt::take::<S>).route_layer(only(REPORTERS)))
+        .route("/v1/status", get(look::status::<S>).route_layer(only(READERS)))
+        .route("/v1/commands/{id}", get(look::command::<S>).route_layer(only(READERS)))
+        .fallback(not_found)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(map_response(kept_by_nobody))
+        .with_state(desk)
+}
+
+async fn kept_by_nobody(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+async fn not_found() -> Problem {
+    let detail = "POST /v1/receipts, GET /v1/status, /v1/commands/{id}, /livez or /readyz";
+    Problem::new(StatusCode::NOT_FOUND, "CF1004", "nothing is here", detail)
+}
+
+/// axum adds `Allow`.
+async fn not_allowed() -> Problem {
+    let detail = "this path knows the methods in Allow only";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "CF1005", "method not allowed", detail)
+}
