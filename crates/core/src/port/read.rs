@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::laws::CommandFacts;
-use crate::domain::{Micros, Span, State};
+use crate::domain::{Delivery, Micros, Span, State};
 
 /// Counts of one store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -128,8 +128,12 @@ pub struct Story {
     pub headers: Option<String>,
     /// Not to be sent before.
     pub not_before: Option<Micros>,
+    /// Ends unsent after this time.
+    pub expires_at: Option<Micros>,
     /// The first send that may have acted.
     pub first_sent_at: Option<Micros>,
+    /// How far it is, whole, if it is open: what comes next follows from it.
+    pub delivery: Option<Delivery>,
     /// Until when the lease lasts, and who holds it.
     pub lease: Option<(Micros, String)>,
     /// Receipts, oldest round first.

@@ -37,7 +37,9 @@ fn empty(listed: Listed) -> Story {
         content_type: String::new(),
         headers: None,
         not_before: None,
+        expires_at: None,
         first_sent_at: None,
+        delivery: None,
         lease: None,
         receipts: Vec::new(),
         tries: Vec::new(),
@@ -81,6 +83,7 @@ fn add_outbox(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result
         story.content_type = lossy(row, 9)?.unwrap_or_default();
         story.headers = lossy(row, 10)?;
         story.not_before = time(row, 12)?;
+        story.expires_at = time(row, 13)?;
         Ok(())
     })
 }
@@ -88,10 +91,13 @@ fn add_outbox(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result
 /// Adds what the open delivery says; whether there is one.
 fn add_delivery(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result<bool> {
     let mut delivery = store.prepare_cached(Sql::DeliveryRow.text())?;
-    let open = delivery.query_row([n], |row| Ok(row::delivery(row, 0)?.0)).optional()?;
-    let Some(open) = open else { return Ok(false) };
+    let open = delivery.query_row([n], |row| row::delivery(row, 0)).optional()?;
+    let Some((open, known)) = open else { return Ok(false) };
     story.first_sent_at = open.first_sent_at;
-    story.lease = open.lease_until.map(|until| (until, open.lease_owner.unwrap_or_default()));
+    let owner = open.lease_owner.clone().unwrap_or_default();
+    story.lease = open.lease_until.map(|until| (until, owner));
+    // Of a state that nobody knows nothing follows.
+    story.delivery = known.is_ok().then_some(open);
     Ok(true)
 }
 

@@ -104,6 +104,8 @@ impl Rows {
             content_type: row.map(|row| row.content_type.clone()).unwrap_or_default(),
             headers: row.and_then(|row| row.headers.clone()),
             not_before: row.and_then(|row| row.not_before),
+            expires_at: row.and_then(|row| row.expires_at),
+            delivery: delivery.cloned(),
             first_sent_at: match delivery {
                 Some(open) => open.first_sent_at,
                 None => newest.and_then(|receipt| receipt.first_sent_at),
