@@ -47,8 +47,11 @@ fn word(then: Then) -> String {
     }
 }
 
+/// Makes a situation of a column.
+type Change = fn(&mut Situation);
+
 /// The situations in which a row is shown, in words; only those that change it.
-fn variants(came: Came) -> Vec<(&'static str, fn(&mut Situation))> {
+fn variants(came: Came) -> Vec<(&'static str, Change)> {
     match came {
         Came::Accepted => {
             vec![("", |_| {}), ("`completion = \"accepted\"`", |at| at.completes_on_accept = true)]
