@@ -4,12 +4,14 @@
 //! each verb gives its flags their meaning.
 
 mod drill;
+mod receiver;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
-pub(crate) use drill::{Drill, Hold, Part};
+pub(crate) use drill::{Contract, Drill, Hold, Part};
+pub(crate) use receiver::Receiver;
 
 /// Counterfoil: a transactional outbox with leased delivery, receipts and an audit.
 #[derive(Clone, Debug, Parser)]
@@ -154,36 +156,6 @@ pub(crate) struct Relay {
     /// End cleanly when standard input ends: for a parent process that may be killed
     #[arg(long)]
     pub(crate) end_with_stdin: bool,
-}
-
-/// `receiver`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Receiver {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
-    pub(crate) listen: String,
-    /// End cleanly when standard input ends: for a parent process that may be killed
-    #[arg(long)]
-    pub(crate) end_with_stdin: bool,
-    /// How long keys are kept, such as 7d: at least as long as senders may retry
-    #[arg(long, value_name = "DURATION", default_value = "7d")]
-    pub(crate) retention: String,
-    /// Refuse commands of this kind by a judgement of the receiver; may be given several times
-    #[arg(long, value_name = "KIND")]
-    pub(crate) refuse_kind: Vec<String>,
-    /// A fault on purpose: after the commit of the N-th effect, print `held KEY` to stdout and
-    /// hold the answer back; may be given several times
-    #[arg(long, value_name = "N")]
-    pub(crate) hold_after_commit: Vec<u64>,
-    /// How long a held answer is held back
-    #[arg(long, value_name = "DURATION", default_value = "1h")]
-    pub(crate) hold_for: String,
-    /// A fault on purpose: abort right before the commit of the N-th effect
-    #[arg(long, value_name = "N")]
-    pub(crate) die_before_commit: Option<u64>,
-    /// A fault on purpose: abort right after the commit of the N-th effect, before its answer
-    #[arg(long, value_name = "N")]
-    pub(crate) die_after_commit: Option<u64>,
 }
 
 /// A verb that only reads.

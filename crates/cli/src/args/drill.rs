@@ -19,9 +19,9 @@ pub(crate) struct Drill {
     /// What is killed when comes from this number
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What the receiver guarantees: idempotent. askable and none are not yet there
+    /// What the receiver guarantees, and so what may follow where nobody knows what it did
     #[arg(long, value_name = "CONTRACT", default_value = "idempotent")]
-    pub(crate) contract: String,
+    pub(crate) contract: Contract,
     /// Keep the files of the run and say where they are. Default: removed, unless --store is given
     #[arg(long)]
     pub(crate) keep: bool,
@@ -34,6 +34,17 @@ pub(crate) struct Drill {
     /// Inside a drill: stop and wait to be killed at the last order
     #[arg(long, hide = true, value_name = "WHERE")]
     pub(crate) hold: Option<Hold>,
+}
+
+/// What the receiver of a drill guarantees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Contract {
+    /// It keeps keys and folds repeats: what is in doubt is sent again
+    Idempotent,
+    /// It acts at every request, but says what it did: what is in doubt is asked about
+    Askable,
+    /// It acts at every request and says nothing: what is in doubt waits for a person
+    None,
 }
 
 /// A part of a drill that runs as a process of its own.

@@ -14,6 +14,7 @@ mod audit;
 mod configuration;
 mod disk;
 mod drill;
+mod drill_contract;
 mod enqueue;
 mod fault;
 mod init;

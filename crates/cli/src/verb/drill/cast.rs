@@ -75,7 +75,7 @@ impl<'s> Cast<'s> {
         let store = format!("sqlite:{}", self.site.shipping.display());
         let listen = format!("127.0.0.1:{}", self.site.port);
         let args = ["receiver", "--end-with-stdin", "--store", &store, "--listen", &listen];
-        let args = [&args[..], more].concat();
+        let args = [&args[..], self.site.contract.receiver_flags(), more].concat();
         self.receiver = Some(Process::start(self.site, "receiver", &args)?);
         Ok(())
     }
@@ -92,6 +92,18 @@ impl<'s> Cast<'s> {
     pub(super) fn kill_receiver(&mut self) -> Result<(), Failure> {
         if let Some(process) = self.receiver.take() {
             process.kill()?;
+            self.kills.receivers += 1;
+        }
+        Ok(())
+    }
+
+    /// Waits until the receiver died of what it was told to die of.
+    ///
+    /// # Errors
+    /// It lives on.
+    pub(super) fn receiver_dies(&mut self) -> Result<(), Failure> {
+        if let Some(process) = self.receiver.take() {
+            process.dies(PATIENCE)?;
             self.kills.receivers += 1;
         }
         Ok(())

@@ -1,18 +1,22 @@
 //! `drill`: pays orders, delivers them to another process, kills on the way, proves the books.
 //!
-//! Guarantees: exit 0 only if every order has exactly one effect, every command exactly one
-//! completed receipt, and the audit holds. Does not: touch a store that it was not given by
-//! `--store`.
+//! Guarantees: exit 0 only if no order acted twice, every order is done once or stands listed for a
+//! person as its contract allows, and the audit holds. Does not: touch a store that it was not
+//! given by `--store`.
 
 mod book;
 mod cast;
+mod contract;
+mod judgement;
 mod moment;
 mod order;
+mod page;
 mod pay;
 mod plan;
 mod process;
 mod run;
 mod site;
+mod story;
 
 use std::io::Write;
 
@@ -36,18 +40,20 @@ pub(crate) fn run(shared: &Shared, args: &Drill) -> Ended {
     if args.part == Some(Part::Pay) {
         return pay::run(shared, args);
     }
-    check_contract(&args.contract)?;
-    let site = Site::new(shared.store.as_deref(), args.keep)?;
+    let site = Site::new(shared.store.as_deref(), args.keep, args.contract)?;
     say(&format!(
         "drill: {} orders, {} relays, seed {}: killing on purpose, please wait",
         args.orders, args.relays, args.seed
     ));
     let played = Run::new(&site, args)?.play(args.seed)?;
     let books = Books::read(&site)?;
-    output::line(&format!("{}\n", Moment::table(&played.moments)))?;
-    output::line(&books.table(played.kills))?;
-    let mut differences = played.broken;
-    differences.extend(books.differences(args.orders));
+    output::line(&format!("{}\n", Moment::table(played.moments)))?;
+    output::line(&page::totals(&books, played.kills))?;
+    if let Some(waiting) = page::waiting(&books) {
+        output::line(&format!("\n{waiting}\n"))?;
+    }
+    let mut differences = judgement::differences(&books, args.orders, args.contract);
+    differences.extend(played.broken);
     let checked = audited(&site)?;
     output::line(&audit::tell(&checked))?;
     differences.extend(checked.report.violations.into_iter().map(|found| found.text));
@@ -55,33 +61,22 @@ pub(crate) fn run(shared: &Shared, args: &Drill) -> Ended {
         say(&format!("the files of the drill stay in {}", site.folder().display()));
     }
     if differences.is_empty() {
-        output::line("every order has exactly one effect, every command exactly one receipt")?;
+        output::line(&page::verdict(&books, args.contract))?;
         return Ok(Exit::Done);
     }
-    for line in book::shown(&differences) {
+    for line in page::differences(&differences) {
         output::line(&format!("differs: {line}"))?;
     }
     Ok(Exit::Refused)
 }
 
-/// The audit of the shop's store: its laws, its orders, and the receiver's book.
+/// The audit of the shop's store: its laws, its orders, and the receiver's inbox where it has one.
 fn audited(site: &Site) -> Result<audit::Checked, Failure> {
     let store = open(&site.store, Options::default())?;
     let expect = vec![(EXPECT.to_owned(), Some(order::KIND.to_owned()))];
-    let receiver = audit::Receiver { path: &site.shipping, destinations: &[] };
-    block_on(audit::check(&store, expect, Some(receiver)))
-}
-
-fn check_contract(contract: &str) -> Result<(), Failure> {
-    match contract {
-        "idempotent" => Ok(()),
-        "askable" => Err(Failure::not_yet("a drill with a receiver that can be asked")),
-        "none" => Err(Failure::not_yet("a drill with a receiver that knows no keys")),
-        other => {
-            Err(Failure::could_not_run(format!("--contract {other}: there is no such contract"))
-                .help("give idempotent"))
-        }
-    }
+    let has_inbox = site.contract.has_inbox();
+    let receiver = has_inbox.then_some(audit::Receiver { path: &site.shipping, destinations: &[] });
+    block_on(audit::check(&store, expect, receiver))
 }
 
 /// Talk goes to stderr; if that is gone, the drill goes on.

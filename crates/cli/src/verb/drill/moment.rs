@@ -1,11 +1,11 @@
-//! The three moments of a drill's story: what the sender says, and what the receiver has.
+//! The moments of a drill's story: what the sender says, and what the receiver has.
 //!
 //! Guarantees: both are read from the two files, right after the kill. Does not: interpret.
 
 use counterfoil_core::port::read::Story;
 use rusqlite::{Connection, OpenFlags};
 
-use super::order::sqlite;
+use super::order::{order_id, sqlite};
 use super::site::Site;
 use crate::exit::Failure;
 use crate::output::table;
@@ -13,6 +13,8 @@ use crate::output::table;
 /// One moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
+    /// The order that it is about.
+    pub(super) order: u32,
     /// What has happened.
     pub(super) what: &'static str,
     /// What the sender's tables say about the command.
@@ -22,18 +24,26 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// The three of them as a table.
-    pub(super) fn table(moments: &[Self]) -> String {
-        let mut rows = table::table(&["moment", "the sender says", "the receiver has"]);
-        for (n, moment) in moments.iter().enumerate() {
-            let jobs = match moment.effects {
-                0 => "nothing".to_owned(),
-                1 => "1 job".to_owned(),
-                more => format!("{more} jobs"),
-            };
-            rows.add_row([format!("{}. {}", n + 1, moment.what), moment.sender.clone(), jobs]);
+    /// All of them as a table, order by order.
+    pub(super) fn table(mut moments: Vec<Self>) -> String {
+        moments.sort_by_key(|moment| moment.order);
+        let mut rows = table::table(&["order", "moment", "the sender says", "the receiver has"]);
+        let mut last = None;
+        for Self { order, what, sender, effects } in moments {
+            let is_new = last.replace(order) != Some(order);
+            let name = if is_new { order_id(order) } else { String::new() };
+            rows.add_row([name, what.to_owned(), sender, jobs(effects)]);
         }
         rows.trim_fmt()
+    }
+}
+
+/// What the receiver has, in words.
+pub(super) fn jobs(effects: i64) -> String {
+    match effects {
+        0 => "nothing".to_owned(),
+        1 => "1 job".to_owned(),
+        more => format!("{more} jobs"),
     }
 }
 

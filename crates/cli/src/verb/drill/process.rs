@@ -93,6 +93,23 @@ impl Process {
         }
     }
 
+    /// Waits for its end by a fault on purpose.
+    ///
+    /// # Errors
+    /// It does not end in time, or not by a signal.
+    pub(super) fn dies(mut self, patience: Duration) -> Result<(), Failure> {
+        let end = Instant::now() + patience;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) if status.code().is_none() => return Ok(()),
+                Ok(None) if Instant::now() < end => std::thread::sleep(LOOK),
+                Ok(None) => return Err(self.failed("did not die in time")),
+                Ok(Some(status)) => return Err(self.failed(&format!("ended by itself ({status})"))),
+                Err(error) => return Err(self.failed(&format!("cannot be watched: {error}"))),
+            }
+        }
+    }
+
     /// SIGKILL.
     ///
     /// # Errors

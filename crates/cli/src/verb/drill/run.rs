@@ -1,24 +1,24 @@
 //! The drill itself: pays, delivers, kills, and waits until nothing is open.
 //!
-//! Guarantees: one kill always falls between the receiver's commit and the relay's settle, one
-//! between the shop's writes and its commit; the whole is bounded in time. Does not: judge.
+//! Guarantees: relays are killed once, and the receiver once, between the receiver's commit and
+//! the relay's settle, the receiver once before its commit, a shop between its writes and its
+//! commit; the whole is bounded in time. Does not: judge.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use counterfoil_core::port::Store;
-use counterfoil_sqlite::SqliteStore;
 use indicatif::{ProgressBar, ProgressStyle};
 use rusqlite::Connection;
 
 use super::book::Kills;
 use super::cast::{Cast, When};
-use super::moment::{self, Moment, receiver_has, sender_says};
-use super::order::{Orders, command_id, order_id, sqlite};
+use super::moment::{self, Moment};
+use super::order::{Orders, order_id, sqlite};
 use super::plan::{Step, Victim, plan, shares};
 use super::process::PATIENCE;
 use super::site::Site;
+use super::story::{Story, TOLD};
 use crate::args::Drill;
 use crate::exit::Failure;
 use crate::verb::stop;
@@ -36,7 +36,7 @@ const PAYER_SHARE: u32 = 3;
 
 /// What a drill leaves to be judged.
 pub(super) struct Played {
-    /// The three moments.
+    /// What was told on the way.
     pub(super) moments: Vec<Moment>,
     /// Who was killed how often.
     pub(super) kills: Kills,
@@ -47,9 +47,8 @@ pub(super) struct Played {
 /// A running drill.
 pub(super) struct Run<'s> {
     site: &'s Site,
-    store: SqliteStore,
+    story: Story<'s>,
     reader: Connection,
-    runtime: tokio::runtime::Runtime,
     interrupted: Arc<AtomicBool>,
     orders: Orders,
     count: u32,
@@ -57,7 +56,6 @@ pub(super) struct Run<'s> {
     cast: Cast<'s>,
     bar: ProgressBar,
     deadline: Instant,
-    moments: Vec<Moment>,
     broken: Vec<String>,
 }
 
@@ -79,9 +77,8 @@ impl<'s> Run<'s> {
         }
         Ok(Self {
             site,
-            store,
+            story: Story::new(site, store, runtime),
             reader: moment::look(&site.store)?,
-            runtime,
             interrupted,
             orders,
             count: args.orders,
@@ -89,7 +86,6 @@ impl<'s> Run<'s> {
             cast: Cast::new(site, args.relays),
             bar,
             deadline: Instant::now() + TIME_MAX + TIME_PER_ORDER * args.orders,
-            moments: Vec::new(),
             broken: Vec::new(),
         })
     }
@@ -99,39 +95,88 @@ impl<'s> Run<'s> {
     /// # Errors
     /// A process cannot be started or ends by itself; what the files say is not judged then.
     pub(super) fn play(mut self, seed: u64) -> Result<Played, Failure> {
-        self.first_order()?;
+        let told = self.count.min(TOLD);
+        self.told_orders(told)?;
         let steps = plan(seed, self.relays);
-        let shares = shares(2, self.count - 1, steps.len());
+        let shares = shares(told + 1, self.count - told, steps.len());
         for (step, (first, share)) in steps.iter().zip(&shares) {
             self.step(*step, *first, *share)?;
         }
-        let (first, share) = shares.last().copied().unwrap_or((2, 0));
+        let (first, share) = shares.last().copied().unwrap_or((told + 1, 0));
         pay(&mut self.orders, first, share)?;
         self.wait_for_the_end()?;
         let unclean = self.cast.end();
         if unclean > 0 {
             self.broken.push(format!("{unclean} processes did not end cleanly"));
         }
-        self.tell("the end")?;
+        for n in 1..=told {
+            self.story.tell(n, "the end")?;
+        }
         self.bar.finish_and_clear();
-        Ok(Played { moments: self.moments, kills: self.cast.kills, broken: self.broken })
+        let (moments, kills) = (self.story.into_moments(), self.cast.kills);
+        Ok(Played { moments, kills, broken: self.broken })
     }
 
-    /// The first order, whose three moments are told.
-    fn first_order(&mut self) -> Result<(), Failure> {
-        self.kill_before_commit(1, 1)?;
-        self.cast.kill_payer(1, 1, When::AfterCommit)?;
-        self.tell("the order is paid, and the shop's process is killed")?;
+    /// The first orders, each cut off where nobody hears the receiver's answer.
+    fn told_orders(&mut self, told: u32) -> Result<(), Failure> {
+        self.relays_die_unaware(1)?;
+        self.cast.kill_receiver()?;
         self.cast.start_receiver(&["--hold-after-commit", "1"])?;
         self.cast.start_relays()?;
-        if let Some(receiver) = self.cast.receiver() {
-            receiver.hear("held", PATIENCE)?;
+        if told >= 2 {
+            self.receiver_dies_unheard(2)?;
         }
-        self.cast.kill_relays()?;
-        self.tell("the receiver has done it, and the relays are killed unaware")?;
+        if told >= 3 {
+            self.receiver_dies_before(3)?;
+        }
+        // It lives still where one order is all.
         self.cast.kill_receiver()?;
-        self.cast.start_receiver(&[])?;
-        self.cast.start_relays()
+        self.cast.start_receiver(&[])
+    }
+
+    fn relays_die_unaware(&mut self, n: u32) -> Result<(), Failure> {
+        self.kill_before_commit(n, 1)?;
+        self.cast.kill_payer(n, 1, When::AfterCommit)?;
+        self.story.tell(n, "it is paid, and the shop's process is killed")?;
+        self.cast.start_receiver(&["--hold-after-commit", "1"])?;
+        self.cast.start_relays()?;
+        self.hear_held()?;
+        self.cast.kill_relays()?;
+        self.story.tell(n, "the receiver has done it, and the relays are killed unaware")
+    }
+
+    fn receiver_dies_unheard(&mut self, n: u32) -> Result<(), Failure> {
+        pay(&mut self.orders, n, 1)?;
+        self.hear_held()?;
+        self.cast.kill_receiver()?;
+        self.wait_for_doubt(n)?;
+        self.story.tell(n, "the receiver has done it, and is killed before it answers")
+    }
+
+    fn receiver_dies_before(&mut self, n: u32) -> Result<(), Failure> {
+        self.cast.start_receiver(&["--die-before-commit", "1"])?;
+        pay(&mut self.orders, n, 1)?;
+        self.cast.receiver_dies()?;
+        self.wait_for_doubt(n)?;
+        self.story.tell(n, "the receiver dies before it has done it")
+    }
+
+    fn hear_held(&self) -> Result<(), Failure> {
+        self.cast.receiver().map_or(Ok(()), |receiver| receiver.hear("held", PATIENCE).map(drop))
+    }
+
+    fn wait_for_doubt(&mut self, n: u32) -> Result<(), Failure> {
+        let end = Instant::now() + PATIENCE;
+        while !self.story.is_in_doubt(n)? {
+            self.look()?;
+            if Instant::now() > end {
+                let id = order_id(n);
+                let text = format!("order {id}: its answer was cut off, and no relay noted it");
+                self.broken.push(text);
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Pays the orders of a step, and kills somebody while they are delivered.
@@ -139,12 +184,12 @@ impl<'s> Run<'s> {
         if step.victim == Victim::Payer && share > 0 {
             self.kill_before_commit(first, share.min(PAYER_SHARE))?;
         }
-        let goal = self.completed()? + i64::from(share * step.after_percent / 100);
+        let goal = self.delivered()? + i64::from(share * step.after_percent / 100);
         // A shop of its own, so that orders are being paid while somebody dies.
         let mut shop = Orders::open(&self.site.store)?;
         let paying = std::thread::spawn(move || pay(&mut shop, first, share));
         let patience = Instant::now() + SHARE_PATIENCE;
-        while self.completed()? < goal && Instant::now() < patience {
+        while self.delivered()? < goal && Instant::now() < patience {
             self.look()?;
         }
         let missed = Duration::from_millis(step.missed_ms);
@@ -182,7 +227,7 @@ impl<'s> Run<'s> {
 
     /// Waits until nothing is open but what waits for a person, or the time is over.
     fn wait_for_the_end(&mut self) -> Result<(), Failure> {
-        while self.completed()? + self.parked()? < i64::from(self.count) {
+        while self.delivered()? < i64::from(self.count) {
             self.look()?;
             if Instant::now() > self.deadline {
                 let text = "the time of the drill is over: commands are still open";
@@ -203,27 +248,16 @@ impl<'s> Run<'s> {
         self.cast.check()
     }
 
-    fn completed(&self) -> Result<i64, Failure> {
-        let count = self.number(include_str!("sql/completed.sql"))?;
-        self.bar.set_position(count.unsigned_abs());
-        Ok(count)
-    }
-
-    fn parked(&self) -> Result<i64, Failure> {
-        self.number(include_str!("sql/parked.sql"))
+    /// How many commands are completed, or wait for a person.
+    fn delivered(&self) -> Result<i64, Failure> {
+        let completed = self.number(include_str!("sql/completed.sql"))?;
+        self.bar.set_position(completed.unsigned_abs());
+        Ok(completed + self.number(include_str!("sql/parked.sql"))?)
     }
 
     fn number(&self, query: &str) -> Result<i64, Failure> {
         let query = self.reader.prepare_cached(query);
         query.and_then(|mut query| query.query_row([], |row| row.get(0))).map_err(sqlite)
-    }
-
-    fn tell(&mut self, what: &'static str) -> Result<(), Failure> {
-        let key = command_id(&order_id(1));
-        let story = self.runtime.block_on(self.store.show(&key))?;
-        let effects = receiver_has(self.site, &key)?;
-        self.moments.push(Moment { what, sender: sender_says(story.as_ref()), effects });
-        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@ use counterfoil_sqlite::SqliteStore;
 use tempfile::TempDir;
 
 use super::order::{DESTINATION, KIND};
+use crate::args::Contract;
 use crate::config::store_url;
 use crate::exit::Failure;
 
@@ -36,6 +37,8 @@ pub(super) struct Site {
     pub(super) config: PathBuf,
     /// Where the receiver listens, on loopback.
     pub(super) port: u16,
+    /// What the receiver guarantees.
+    pub(super) contract: Contract,
     /// This executable.
     pub(super) program: PathBuf,
     /// Where to look after the drill, if it stays.
@@ -52,7 +55,11 @@ impl Site {
     ///
     /// # Errors
     /// A file stands in the way, or cannot be written.
-    pub(super) fn new(store: Option<&str>, keep: bool) -> Result<Self, Failure> {
+    pub(super) fn new(
+        store: Option<&str>,
+        keep: bool,
+        contract: Contract,
+    ) -> Result<Self, Failure> {
         let made = tempfile::Builder::new().prefix("counterfoil-drill-").tempdir();
         let made = made.map_err(|error| no_file("a temporary folder", &error))?;
         let (store, shipping) = match store {
@@ -64,7 +71,7 @@ impl Site {
         let config = folder.path().join("counterfoil.toml");
         let stays = keep;
         let port = free_port()?;
-        let site = Self { folder, store, shipping, config, port, program, stays };
+        let site = Self { folder, store, shipping, config, port, contract, program, stays };
         std::fs::write(&site.config, site.configuration())
             .map_err(|error| no_file("the drill's configuration", &error))?;
         Ok(site)
@@ -104,10 +111,11 @@ expect = [{{ sql = "{EXPECT}", kind = "{KIND}" }}]
 transport = "http"
 url = "http://127.0.0.1:{port}/commands"
 request_timeout = "1500ms"
-idempotent = {{ key_ttl = "24h" }}
 retry = {{ initial = "50ms", max = "1s" }}
+{contract}
 "#,
-            port = self.port
+            port = self.port,
+            contract = self.contract.configuration(self.port),
         )
     }
 }

@@ -1,0 +1,57 @@
+//! The told orders: the first ones of a drill, each cut off at a moment of its own.
+//!
+//! Guarantees: what is told is read right after it happened. Does not: kill anybody.
+
+use counterfoil_core::port::Store;
+use counterfoil_sqlite::SqliteStore;
+use tokio::runtime::Runtime;
+
+use super::moment::{Moment, receiver_has, sender_says};
+use super::order::{command_id, order_id};
+use super::site::Site;
+use crate::exit::Failure;
+
+/// How many of the first orders are told.
+pub(super) const TOLD: u32 = 3;
+
+/// What has been told.
+pub(super) struct Story<'s> {
+    site: &'s Site,
+    store: SqliteStore,
+    runtime: Runtime,
+    moments: Vec<Moment>,
+}
+
+impl<'s> Story<'s> {
+    /// Nothing yet.
+    pub(super) const fn new(site: &'s Site, store: SqliteStore, runtime: Runtime) -> Self {
+        Self { site, store, runtime, moments: Vec::new() }
+    }
+
+    /// Tells where the `n`-th order is, now that `what` has happened.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(super) fn tell(&mut self, n: u32, what: &'static str) -> Result<(), Failure> {
+        let key = command_id(&order_id(n));
+        let story = self.runtime.block_on(self.store.show(&key))?;
+        let effects = receiver_has(self.site, &key)?;
+        let sender = sender_says(story.as_ref());
+        self.moments.push(Moment { order: n, what, sender, effects });
+        Ok(())
+    }
+
+    /// Whether a relay has noted that nobody knows what became of the `n`-th order.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(super) fn is_in_doubt(&self, n: u32) -> Result<bool, Failure> {
+        let story = self.runtime.block_on(self.store.show(&command_id(&order_id(n))))?;
+        Ok(story.is_some_and(|story| story.listed.in_doubt))
+    }
+
+    /// All that was told.
+    pub(super) fn into_moments(self) -> Vec<Moment> {
+        self.moments
+    }
+}
