@@ -1,7 +1,8 @@
 //! The table of answers, row by row.
 
+use counterfoil_core::domain::{Digest, Profile, Span};
+
 use super::*;
-use counterfoil_core::domain::{Digest, Span};
 
 fn body(bytes: &[u8], end: End) -> Body {
     Body { result: ResultBody::whole(bytes), end }
@@ -15,10 +16,20 @@ fn head(pairs: &[(&'static str, &str)]) -> HeaderMap {
     headers
 }
 
+fn reading(habits: &str, completion: Completion) -> Reading {
+    Reading { habits: serde_json::from_str(habits).unwrap(), completion, result_bytes_max: 9 }
+}
+
 fn of(status: u16, pairs: &[(&'static str, &str)], text: &str) -> Outcome {
+    by("{}", status, pairs, text)
+}
+
+/// What an answer comes to, by these habits.
+fn by(habits: &str, status: u16, pairs: &[(&'static str, &str)], text: &str) -> Outcome {
     let status = StatusCode::from_u16(status).unwrap();
     let body = body(text.as_bytes(), End::Whole);
-    outcome_of(status, &head(pairs), body, Completion::Response, Micros::new(0))
+    let reading = reading(habits, Completion::Response);
+    reading.outcome(status, &head(pairs), body, Micros::new(0))
 }
 
 /// The contract's table, written once more by hand.
@@ -67,16 +78,19 @@ fn the_receivers_own_word_overrides_every_status() {
 }
 
 #[test]
-fn a_word_that_is_none_is_ignored_and_noted() {
+fn a_word_that_is_none_leaves_nothing_done() {
     let outcome = of(200, &[("counterfoil-outcome", "done")], "");
-    assert_eq!(outcome.name(), "completed");
-    assert_eq!(outcome.reason(), "HTTP 200; Counterfoil-Outcome \"done\" is no outcome, ignored");
+    assert_eq!(outcome.name(), "unknown");
+    assert_eq!(outcome.reason(), "HTTP 200; Counterfoil-Outcome \"done\" is no outcome");
+    assert_eq!(of(202, &[("counterfoil-outcome", "")], "").name(), "unknown");
     let two = [("counterfoil-outcome", "completed"), ("counterfoil-outcome", "rejected")];
     let outcome = of(404, &two, "");
-    assert_eq!(outcome.name(), "not_sent");
-    assert!(outcome.reason().contains("says completed and rejected, ignored"), "{outcome:?}");
+    assert_eq!(outcome.name(), "not_sent", "the status speaks");
+    assert!(outcome.reason().contains("says completed and rejected"), "{outcome:?}");
     let same = [("counterfoil-outcome", "completed"), ("counterfoil-outcome", "Completed")];
     assert_eq!(of(404, &same, "").name(), "completed");
+    let mapped = r#"{"answers":{"404":"completed"}}"#;
+    assert_eq!(by(mapped, 404, &two, "").name(), "unknown");
 }
 
 #[test]
@@ -96,7 +110,8 @@ fn with_receipts_a_2xx_is_a_promise() {
     let of = |status, pairs: &[(&'static str, &str)], end| {
         let status = StatusCode::from_u16(status).unwrap();
         let body = body(b"x", end);
-        outcome_of(status, &head(pairs), body, Completion::Receipt, Micros::new(0)).name()
+        let reading = reading("{}", Completion::Receipt);
+        reading.outcome(status, &head(pairs), body, Micros::new(0)).name()
     };
     assert_eq!(of(200, &[], End::Whole), "accepted");
     assert_eq!(of(204, &[], End::Whole), "accepted");
@@ -110,7 +125,8 @@ fn a_body_that_breaks_off_makes_a_2xx_unknown_and_nothing_else() {
     let of = |status, pairs: &[(&'static str, &str)]| {
         let status = StatusCode::from_u16(status).unwrap();
         let body = body(b"half", End::Broken("connection reset".into()));
-        outcome_of(status, &head(pairs), body, Completion::Response, Micros::new(0))
+        let reading = reading("{}", Completion::Response);
+        reading.outcome(status, &head(pairs), body, Micros::new(0))
     };
     let outcome = of(200, &[]);
     assert_eq!(outcome.name(), "unknown");
@@ -129,7 +145,8 @@ fn a_result_that_was_cut_says_so() {
         ResultBody { bytes: b"abc".into(), full_len: 7, full_digest: Some(Digest::of(b"abcdefg")) };
     let body = Body { result: result.clone(), end: End::Whole };
     let now = Micros::new(0);
-    let outcome = outcome_of(StatusCode::OK, &head(&[]), body, Completion::Response, now);
+    let reading = reading("{}", Completion::Response);
+    let outcome = reading.outcome(StatusCode::OK, &head(&[]), body, now);
     let evidence = "HTTP 200; the first 3 of 7 bytes are kept".to_owned();
     assert_eq!(outcome, Outcome::Completed { result, evidence });
 }
@@ -137,7 +154,8 @@ fn a_result_that_was_cut_says_so() {
 #[test]
 fn only_a_result_is_read_to_its_end() {
     let wanted = |status, pairs: &[(&'static str, &str)]| {
-        wanted(StatusCode::from_u16(status).unwrap(), &head(pairs), 9)
+        let reading = reading("{}", Completion::Response);
+        reading.wanted(StatusCode::from_u16(status).unwrap(), &head(pairs))
     };
     assert!(wanted(200, &[]).is_result);
     assert!(!wanted(202, &[]).is_result);
@@ -149,14 +167,101 @@ fn only_a_result_is_read_to_its_end() {
 }
 
 #[test]
-fn an_excerpt_is_one_short_line_of_text() {
-    assert_eq!(excerpt(b""), "");
-    assert_eq!(excerpt(b"  no\r\n\tsuch \x00\x1b[31m order \n"), "no such [31m order");
-    assert_eq!(excerpt(b"a\xff\xfeb"), "a\u{fffd}\u{fffd}b");
-    for text in ["x".repeat(999), "单".repeat(999), "a ".repeat(999), "\u{85}".repeat(999)] {
-        let line = excerpt(text.as_bytes());
-        assert!(line.len() <= EXCERPT_BYTES && !line.chars().any(char::is_control), "{line}");
+fn a_body_that_is_judged_is_read_as_far_as_it_is_judged() {
+    let kept = |habits: &str, status| {
+        let reading = reading(habits, Completion::Response);
+        reading.wanted(StatusCode::from_u16(status).unwrap(), &head(&[])).kept
+    };
+    let success = r#"{"success":{"text":"ok"}}"#;
+    assert_eq!((kept("{}", 200), kept("{}", 400)), (9, ASIDE_BYTES));
+    assert_eq!((kept(success, 200), kept(success, 400)), (JUDGED_BYTES_MAX, ASIDE_BYTES));
+    let codes = r#"{"outcome":{"json":"/c","of":{"rejected":[1]}}}"#;
+    assert_eq!((kept(codes, 202), kept(codes, 400)), (JUDGED_BYTES_MAX, JUDGED_BYTES_MAX));
+    let both = r#"{"answers":{"200":"rejected","400":"completed"},"success":{"text":"ok"}}"#;
+    assert_eq!((kept(both, 200), kept(both, 400)), (ASIDE_BYTES, 9));
+}
+
+#[test]
+fn answers_override_a_row() {
+    let names = [
+        ("completed", "completed"),
+        ("accepted", "accepted"),
+        ("rejected", "rejected"),
+        ("conflict", "conflict"),
+        ("not_sent", "not_sent"),
+        ("unknown", "unknown"),
+        ("ask", "unknown"),
+    ];
+    for status in [200, 202, 302, 404, 409, 410, 500] {
+        for (meaning, name) in names {
+            for profile in ["plain", "webhook"] {
+                let habits =
+                    format!(r#"{{"answers":{{"{status}":"{meaning}"}},"profile":"{profile}"}}"#);
+                let outcome = by(&habits, status, &[("retry-after", "7")], "why");
+                assert_eq!(outcome.name(), name, "{status}");
+                let said = format!("HTTP {status} (answers: {meaning})");
+                assert!(outcome.reason().starts_with(&said), "{outcome:?}");
+                assert_eq!(matches!(outcome, Outcome::Ask { .. }), meaning == "ask");
+                let is_misconfigured =
+                    matches!(outcome, Outcome::NotSent { misconfigured, .. } if misconfigured);
+                assert!(!is_misconfigured);
+            }
+        }
     }
-    assert_eq!(excerpt("单".repeat(999).as_bytes()).chars().filter(|c| *c == '单').count(), 66);
-    assert!(excerpt(&[0xff; 999]).len() <= EXCERPT_BYTES);
+    let outcome = by(r#"{"answers":{"409":"completed"}}"#, 409, &[], "0123456789");
+    let Outcome::Completed { result, .. } = outcome else { panic!("{outcome:?}") };
+    assert_eq!((result.bytes.as_slice(), result.full_len), (&b"012345678"[..], 10));
+    assert_eq!(result.full_digest, Some(Digest::of(b"0123456789")));
+    let rejected = by(r#"{"answers":{"404":"rejected"}}"#, 404, &[], "");
+    assert!(matches!(rejected, Outcome::Rejected { by: Judge::Status, .. }), "{rejected:?}");
+}
+
+#[test]
+fn a_row_of_answers_completes_without_waiting_for_a_receipt_but_not_without_its_body() {
+    let reading = reading(r#"{"answers":{"409":"completed"}}"#, Completion::Receipt);
+    let of = |end| {
+        let body = body(b"x", end);
+        reading.outcome(StatusCode::CONFLICT, &head(&[]), body, Micros::new(0))
+    };
+    assert_eq!(of(End::Whole).name(), "completed");
+    let broken = of(End::Broken("reset".into()));
+    assert_eq!(broken.reason(), "HTTP 409 (answers: completed), but its body broke off: reset");
+}
+
+#[test]
+fn the_first_that_speaks_decides() {
+    let all = r#"{"answers":{"201":"rejected"},"profile":"webhook",
+        "outcome":{"json":"/c","of":{"accepted":[1],"conflict":[2]}},
+        "success":{"json":"/c","in":[0,1]}}"#;
+    let of = |status, word: &str, text| {
+        let pairs = [("counterfoil-outcome", word)];
+        by(all, status, if word.is_empty() { &[] } else { &pairs }, text)
+    };
+    assert_eq!(of(201, "completed", r#"{"c":2}"#).name(), "completed", "the word");
+    assert_eq!(of(400, "conflict", "").name(), "conflict", "the word, for a webhook too");
+    assert_eq!(of(201, "", r#"{"c":2}"#).name(), "rejected", "answers");
+    assert_eq!(of(200, "", r#"{"c":1}"#).name(), "accepted", "codes");
+    assert_eq!(of(400, "", r#"{"c":2}"#).name(), "conflict", "codes, of any status");
+    assert_eq!(of(200, "", r#"{"c":0}"#).name(), "completed", "success");
+    assert_eq!(of(202, "", r#"{"c":3}"#).name(), "unknown", "no success");
+    assert_eq!(of(202, "", r#"{"c":0}"#).name(), "completed", "the table of webhooks");
+    assert_eq!(of(400, "", r#"{"c":0}"#).name(), "not_sent", "the table of webhooks");
+}
+
+#[test]
+fn a_webhook_that_refuses_burns_an_attempt_and_one_that_is_gone_says_so() {
+    let webhook = |status| by(r#"{"profile":"webhook"}"#, status, &[("retry-after", "7")], "");
+    assert_eq!(webhook(202).name(), "completed");
+    for status in [301, 400, 401, 404, 422] {
+        let outcome = webhook(status);
+        let wait = Some(Span::from_secs(7));
+        assert!(
+            matches!(&outcome, Outcome::NotSent { misconfigured: false, retry_after, .. }
+                if *retry_after == wait),
+            "{outcome:?}"
+        );
+    }
+    assert!(matches!(webhook(410), Outcome::Gone { .. }));
+    assert_eq!(webhook(500).name(), "unknown");
+    assert_eq!(Profile::default(), Profile::Plain);
 }

@@ -36,6 +36,19 @@ pub(super) struct Body {
     pub(super) end: End,
 }
 
+impl Body {
+    /// Keeps at most `max` bytes; what is cut is counted and digested.
+    pub(super) fn cut(&mut self, max: usize) {
+        let result = &mut self.result;
+        if result.bytes.len() > max {
+            if matches!(self.end, End::Whole | End::ByClose) && result.full_digest.is_none() {
+                result.full_digest = Some(Digest::of(&result.bytes));
+            }
+            result.bytes.truncate(max);
+        }
+    }
+}
+
 /// How much of a body is wanted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
@@ -125,6 +138,18 @@ mod tests {
             assert_eq!(kept(5, pieces), cut(b"abcde"));
             assert_eq!(kept(0, pieces), cut(b""));
         }
+    }
+
+    #[test]
+    fn what_was_read_to_be_judged_is_cut_afterwards() {
+        let whole = kept(9, &[b"abc", b"defg"]);
+        let mut body = Body { result: whole.clone(), end: End::Whole };
+        body.cut(7);
+        assert_eq!(body.result, whole);
+        body.cut(5);
+        assert_eq!(body.result, kept(5, &[b"abcdefg"]));
+        body.cut(3);
+        assert_eq!(body.result, kept(3, &[b"abcdefg"]));
     }
 
     #[test]

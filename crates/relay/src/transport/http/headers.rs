@@ -3,23 +3,26 @@
 //! Guarantees: what Counterfoil owns is never overwritten by a stored header; what may not travel
 //! is dropped with a warning that names command and header, never sent in another form.
 //! `Content-Length` is always there. Values travel byte for byte: text outside ASCII as its UTF-8.
-//! Does not: write `Counterfoil-Receipt-Url`, which needs a receipt endpoint, nor a `traceparent`
-//! of the hop, which needs tracing; both come with those.
+//! Does not: write a `traceparent` of the hop, which needs tracing and comes with it.
 
 use bytes::Bytes;
+use counterfoil_core::domain::Completion;
 use counterfoil_core::domain::command::header_may_travel;
 use counterfoil_core::port::Attempt;
 use hyper::HeaderMap;
 use hyper::header::{self, HeaderName, HeaderValue, InvalidHeaderValue};
 
+use super::cloud_events;
+use super::key::Keys;
 use super::options::HttpOptions;
+use super::proxy::Through;
 use super::refused::HttpRefused;
 use super::signature::Signer;
-use super::{cloud_events, key};
+use super::url::Url;
 
-static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 static ATTEMPT: HeaderName = HeaderName::from_static("counterfoil-attempt");
 static TOKEN: HeaderName = HeaderName::from_static("counterfoil-token");
+static RECEIPT_URL: HeaderName = HeaderName::from_static("counterfoil-receipt-url");
 
 const USER_AGENT: &str = concat!("counterfoil/", env!("CARGO_PKG_VERSION"));
 /// Names that `header_may_travel` keeps from commands, and that an operator may set.
@@ -33,32 +36,34 @@ pub(super) struct Headers {
     fixed: HeaderMap,
     /// Those that the operator gave: they win over stored ones.
     configured: HeaderMap,
+    keys: Keys,
     signer: Signer,
 }
 
 impl Headers {
-    pub(super) fn new(options: HttpOptions, host: HeaderValue) -> Result<Self, HttpRefused> {
-        let mut configured = HeaderMap::new();
-        for (name, value) in options.headers {
-            let (name, value) = checked(&name, &value)?;
-            configured.append(name, value);
+    pub(super) fn new(
+        options: &HttpOptions,
+        url: &Url,
+        forwarder: Option<&Through>,
+    ) -> Result<Self, HttpRefused> {
+        let configured = configured(options)?;
+        let keys = Keys::new(&options.habits.key)?;
+        if configured.contains_key(keys.header()) {
+            return Err(HttpRefused::Header {
+                name: keys.header().to_string(),
+                why: "carries the key (`key.header`), which is another for each command; \
+                      leave it out",
+            });
         }
-        let mut fixed = HeaderMap::new();
-        fixed.insert(header::HOST, host);
-        fixed.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        let mut fixed = every_time(url, &configured, forwarder);
         if options.fresh_connections {
             fixed.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         fixed.insert(&cloud_events::SPEC_VERSION, HeaderValue::from_static("1.0"));
-        for (name, value) in &configured {
-            // The first of a name replaces the default, the next ones stand beside it.
-            if fixed.get(name).is_some_and(|value| value == USER_AGENT) {
-                fixed.insert(name, value.clone());
-            } else {
-                fixed.append(name, value.clone());
-            }
+        if let Some(url) = receipt_url(options)? {
+            fixed.insert(&RECEIPT_URL, url);
         }
-        Ok(Self { fixed, configured, signer: Signer::new(&options.secrets)? })
+        Ok(Self { fixed, configured, keys, signer: Signer::new(&options.secrets)? })
     }
 
     /// The headers of this attempt.
@@ -76,7 +81,7 @@ impl Headers {
         let content_type = HeaderValue::from_bytes(command.content_type.as_bytes())?;
         headers.insert(header::CONTENT_TYPE, content_type);
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(command.body.len()));
-        headers.insert(&IDEMPOTENCY_KEY, key::quoted(id)?);
+        headers.insert(self.keys.header(), self.keys.value(&attempt.source, id)?);
         headers.insert(&cloud_events::ID, cloud_events::value(id)?);
         headers.insert(&cloud_events::TYPE, cloud_events::value(command.kind.as_str())?);
         headers.insert(&cloud_events::SOURCE, cloud_events::value(&attempt.source)?);
@@ -114,6 +119,9 @@ impl Headers {
             return Err("it is set by Counterfoil or by the connection");
         }
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "it is no header name")?;
+        if name == self.keys.header() {
+            return Err("it carries the key");
+        }
         if self.configured.contains_key(&name) {
             return Err("the destination's `headers` set it");
         }
@@ -121,6 +129,55 @@ impl Headers {
         let value = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(value.as_bytes()));
         Ok((name, value.map_err(|_| "its value has a control character")?))
     }
+}
+
+/// The headers of every request to `url`, whatever it is about.
+pub(super) fn every_time(
+    url: &Url,
+    configured: &HeaderMap,
+    forwarder: Option<&Through>,
+) -> HeaderMap {
+    let mut fixed = HeaderMap::new();
+    fixed.insert(header::HOST, url.host.clone());
+    fixed.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+    if let Some(authorization) = forwarder.and_then(|proxy| proxy.authorization.as_ref()) {
+        fixed.insert(header::PROXY_AUTHORIZATION, authorization.clone());
+    }
+    // The first of a name replaces the default, the next ones stand beside it.
+    for name in configured.keys() {
+        fixed.remove(name);
+        for value in configured.get_all(name) {
+            fixed.append(name, value.clone());
+        }
+    }
+    fixed
+}
+
+/// The destination's `headers`.
+///
+/// # Errors
+/// [`HttpRefused::Header`].
+pub(super) fn configured(options: &HttpOptions) -> Result<HeaderMap, HttpRefused> {
+    let mut configured = HeaderMap::new();
+    for (name, value) in &options.headers {
+        let (name, value) = checked(name, value)?;
+        configured.append(name, value);
+    }
+    Ok(configured)
+}
+
+/// Where the receiver reports, if it is to.
+fn receipt_url(options: &HttpOptions) -> Result<Option<HeaderValue>, HttpRefused> {
+    const WHAT: &str = "receipt_url";
+    let Some(url) = options.receipt_url.as_deref() else { return Ok(None) };
+    Url::new(WHAT, url)?;
+    let refused = |_| HttpRefused::Url {
+        what: WHAT,
+        url: super::url::shown(url),
+        why: "does not go into a header",
+    };
+    let value = HeaderValue::from_str(url).map_err(refused)?;
+    Ok((options.completion == Completion::Receipt).then_some(value))
 }
 
 fn checked(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HttpRefused> {

@@ -5,8 +5,9 @@
 //! first command is sent.
 
 use std::fmt;
+use std::path::PathBuf;
 
-use counterfoil_core::domain::{Completion, Span};
+use counterfoil_core::domain::{Completion, Habits, NotThere, Span};
 
 use super::refused::HttpRefused;
 
@@ -40,6 +41,86 @@ pub struct HttpOptions {
     /// How many idle connections are kept at most. Default 64, the relay's default of `workers`:
     /// more are never in use at once.
     pub idle_connections_max: usize,
+    /// What the receiver does in its own way: how answers are read, how the key is sent. Default:
+    /// the contract's own way.
+    pub habits: Habits,
+    /// How the receiver can be asked about a command. Default: it cannot be.
+    pub ask: Option<AskOptions>,
+    /// Where receivers report, sent as `Counterfoil-Receipt-Url` where `completion` is `Receipt`;
+    /// `http` or `https`, without credentials. Default: none is sent.
+    pub receipt_url: Option<String>,
+    /// Certificates and keys in files. Default: the system's roots, no client certificate.
+    pub tls: TlsOptions,
+    /// Whether requests go through a proxy. Default: none, whatever the environment says.
+    pub proxy: Proxy,
+}
+
+/// How a receiver can be asked what became of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AskOptions {
+    /// Where to ask, by GET: `http` or `https`, without credentials, with `{command_id}` or
+    /// `{key}` (the key as it is sent, without quotes) in its path or query; each is
+    /// percent-encoded there. The destination's `headers` travel with it, also to another host.
+    pub url: String,
+    /// How the receiver says that it never acted on a key. Default: by a bare 404, which is
+    /// believed after a control question only.
+    pub not_there: Option<NotThere>,
+}
+
+impl AskOptions {
+    /// Asks at `url`; a bare 404 says "not there".
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), not_there: None }
+    }
+}
+
+/// Certificates and keys in PEM files, read once, when the transport is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TlsOptions {
+    /// Whom to trust, *instead of* the system's roots: a file that names a private authority
+    /// means that one, and no other.
+    pub ca: Option<PathBuf>,
+    /// The client's certificate, its chain behind it; needs `key`.
+    pub cert: Option<PathBuf>,
+    /// The client's private key, not encrypted: PKCS#8, PKCS#1 or SEC1; needs `cert`. It may be
+    /// the same file.
+    pub key: Option<PathBuf>,
+}
+
+impl TlsOptions {
+    /// Whether any file is named.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.ca.is_some() || self.cert.is_some() || self.key.is_some()
+    }
+}
+
+/// Through which proxy requests go.
+#[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Proxy {
+    /// None, whatever the environment says.
+    #[default]
+    None,
+    /// As `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say when the transport is made,
+    /// in lower or upper case, the lower case first.
+    Env,
+    /// This one, for every host: `http://host:port`, with `user:password@` where it asks for them.
+    Url(String),
+}
+
+/// Without credentials.
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Env => f.write_str("Env"),
+            Self::Url(url) => f.debug_tuple("Url").field(&super::url::shown(url)).finish(),
+        }
+    }
 }
 
 impl HttpOptions {
@@ -56,6 +137,11 @@ impl HttpOptions {
             secrets: Vec::new(),
             result_bytes_max: RESULT_BYTES_MAX,
             idle_connections_max: 64,
+            habits: Habits::default(),
+            ask: None,
+            receipt_url: None,
+            tls: TlsOptions::default(),
+            proxy: Proxy::None,
         }
     }
 }
@@ -74,6 +160,11 @@ impl fmt::Debug for HttpOptions {
             .field("secrets", &self.secrets.len())
             .field("result_bytes_max", &self.result_bytes_max)
             .field("idle_connections_max", &self.idle_connections_max)
+            .field("habits", &self.habits)
+            .field("ask", &self.ask.as_ref().map(|ask| super::url::shown(&ask.url)))
+            .field("receipt_url", &self.receipt_url.as_deref().map(super::url::shown))
+            .field("tls", &self.tls)
+            .field("proxy", &self.proxy)
             .finish()
     }
 }
@@ -93,6 +184,17 @@ pub(super) fn check(options: &HttpOptions) -> Result<(), HttpRefused> {
     }
     if options.result_bytes_max > RESULT_BYTES_LIMIT {
         return refused("result_bytes_max", "is more than 16 MiB, which no receipt holds");
+    }
+    Ok(())
+}
+
+/// Certificates and keys are for `https`.
+pub(super) fn check_tls(options: &HttpOptions, is_tls: bool) -> Result<(), HttpRefused> {
+    if options.tls.is_given() && !is_tls {
+        return Err(HttpRefused::Value {
+            what: "tls",
+            why: "is given, but nothing is reached by https://; correct the url or leave it out",
+        });
     }
     Ok(())
 }

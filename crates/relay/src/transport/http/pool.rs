@@ -135,6 +135,9 @@ pub(super) fn idle_for(version: hyper::Version, headers: &HeaderMap) -> Duration
 mod tests {
     use counterfoil_core::domain::Span;
 
+    use super::super::options::TlsOptions;
+    use super::super::proxy::Route;
+    use super::super::trust;
     use super::super::url::Url;
     use super::*;
 
@@ -142,8 +145,10 @@ mod tests {
     async fn what_was_idle_for_too_long_is_not_taken() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let url = Url::new(&url).unwrap();
-        let pool = Pool::new(Connector::new(&url, Span::from_secs(5)).unwrap(), 8);
+        let url = Url::new("url", &url).unwrap();
+        let tls = trust::config(&url, &TlsOptions::default()).unwrap();
+        let connector = Connector::new(&url, &Route::Direct, tls, Span::from_secs(5));
+        let pool = Pool::new(connector, 8);
         let accepted = |wait| timeout(Duration::from_millis(wait), listener.accept());
         let connection = pool.take().await.unwrap();
         let _first = accepted(5_000).await.unwrap().unwrap();

@@ -3,13 +3,17 @@
 //! Guarantees: each names the option, the rule and the way out, and has a stable code; a secret is
 //! never shown. Does not: cover answers; those are outcomes.
 
+use std::path::PathBuf;
+
 /// Why options are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpRefused {
     /// The URL breaks a rule.
-    #[error("url {url:?} {why}")]
+    #[error("{what} {url:?} {why}")]
     Url {
+        /// Which option.
+        what: &'static str,
         /// The URL, without credentials and query.
         url: String,
         /// What is wrong and the way out.
@@ -17,10 +21,12 @@ pub enum HttpRefused {
     },
     /// The URL carries a user or a password.
     #[error(
-        "url {url:?} carries credentials, which would show in logs: \
+        "{what} {url:?} carries credentials, which would show in logs: \
          take them out and give an Authorization header by `headers`"
     )]
     Credentials {
+        /// Which option.
+        what: &'static str,
         /// The URL without them.
         url: String,
     },
@@ -58,6 +64,32 @@ pub enum HttpRefused {
         /// What is wrong and the way out.
         why: &'static str,
     },
+    /// What is said about the receiver's habits breaks a rule.
+    #[error("{what} {why}")]
+    Habit {
+        /// Which option.
+        what: String,
+        /// What is wrong and the way out.
+        why: String,
+    },
+    /// A certificate or key file cannot be used.
+    #[error("{what} {file:?} {why}")]
+    TlsFile {
+        /// Which option.
+        what: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// What is wrong and the way out.
+        why: String,
+    },
+    /// The proxy cannot be used; its password is not shown.
+    #[error("the proxy that {named_by} names {why}")]
+    Proxy {
+        /// What names it: `proxy`, or a variable of the environment.
+        named_by: String,
+        /// What is wrong and the way out.
+        why: &'static str,
+    },
     /// TLS cannot be set up on this machine.
     #[error("no TLS for {host:?}: {why}")]
     Tls {
@@ -80,6 +112,9 @@ impl HttpRefused {
             Self::Secret { .. } => "CF0605",
             Self::Value { .. } => "CF0606",
             Self::Tls { .. } => "CF0607",
+            Self::Habit { .. } => "CF0608",
+            Self::TlsFile { .. } => "CF0609",
+            Self::Proxy { .. } => "CF0610",
         }
     }
 }

@@ -13,7 +13,7 @@ use super::refused::HttpRefused;
 pub(super) struct Url {
     /// Scheme, host and port: where to connect.
     pub(super) origin: Uri,
-    /// Path and query: what a request line names.
+    /// Path and query: what a request line names, where no proxy reads it.
     pub(super) path: Uri,
     /// The value of `Host`: with the port if it is not the scheme's own.
     pub(super) host: HeaderValue,
@@ -22,10 +22,11 @@ pub(super) struct Url {
 }
 
 impl Url {
-    pub(super) fn new(text: &str) -> Result<Self, HttpRefused> {
-        let refused = |why| HttpRefused::Url { url: shown(text), why };
+    /// Takes apart what stands in the option `what`.
+    pub(super) fn new(what: &'static str, text: &str) -> Result<Self, HttpRefused> {
+        let refused = |why| HttpRefused::Url { what, url: shown(text), why };
         if shown_authority(text).is_some_and(|(_, authority, _)| authority.contains('@')) {
-            return Err(HttpRefused::Credentials { url: shown(text) });
+            return Err(HttpRefused::Credentials { what, url: shown(text) });
         }
         if !text.bytes().all(|byte| matches!(byte, 0x21..=0x7e)) {
             return Err(refused(
@@ -62,6 +63,19 @@ impl Url {
             is_tls,
         })
     }
+}
+
+/// `path` as a request line names it: behind scheme and host where a proxy reads it.
+///
+/// # Errors
+/// `None` where the two make no URL.
+pub(super) fn target(origin: &Uri, path: Uri, forwarded: bool) -> Option<Uri> {
+    if !forwarded {
+        return Some(path);
+    }
+    let mut parts = origin.clone().into_parts();
+    parts.path_and_query = path.into_parts().path_and_query;
+    Uri::from_parts(parts).ok()
 }
 
 /// A path is never empty on a request line.
@@ -111,16 +125,16 @@ mod tests {
 
     #[test]
     fn a_url_is_taken_apart() {
-        let url = Url::new("HTTP://Example.org:8080/commands?a=b").unwrap();
+        let url = Url::new("url", "HTTP://Example.org:8080/commands?a=b").unwrap();
         assert_eq!(url.origin, "http://Example.org:8080/");
         assert_eq!(url.path, "/commands?a=b");
         assert_eq!(url.host, "Example.org:8080");
         assert!(!url.is_tls);
-        let url = Url::new("https://[::1]:443").unwrap();
+        let url = Url::new("url", "https://[::1]:443").unwrap();
         assert_eq!((url.path.to_string().as_str(), url.is_tls), ("/", true));
         assert_eq!(url.host, "[::1]");
-        assert_eq!(Url::new("http://h?x").unwrap().path, "/?x");
-        assert_eq!(Url::new("http://h:443/").unwrap().host, "h:443");
+        assert_eq!(Url::new("url", "http://h?x").unwrap().path, "/?x");
+        assert_eq!(Url::new("url", "http://h:443/").unwrap().host, "h:443");
     }
 
     #[test]
@@ -141,7 +155,7 @@ mod tests {
             ("http://h/a\r\nX: y", "percent-encoded"),
             ("http://h/#part", "fragment"),
         ] {
-            let refused = Url::new(bad).unwrap_err();
+            let refused = Url::new("url", bad).unwrap_err();
             assert_eq!(refused.code(), "CF0601", "{bad:?}");
             assert!(refused.to_string().contains(rule), "{bad:?}: {refused}");
         }
@@ -156,12 +170,12 @@ mod tests {
             "ftp://a:hunter2@b@h/",
             "http://:hunter2@h:80/#x",
         ] {
-            let refused = Url::new(bad).unwrap_err();
+            let refused = Url::new("url", bad).unwrap_err();
             assert_eq!(refused.code(), "CF0602", "{bad}");
             assert!(!refused.to_string().contains("er2"), "{refused}");
         }
-        assert!(Url::new("http://h/@user").is_ok());
-        let refused = Url::new("ftp://h/p?token=hunter2").unwrap_err();
+        assert!(Url::new("url", "http://h/@user").is_ok());
+        let refused = Url::new("url", "ftp://h/p?token=hunter2").unwrap_err();
         assert!(!refused.to_string().contains("hunter2"), "{refused}");
     }
 }

@@ -74,9 +74,10 @@ async fn the_receivers_own_word_overrides_the_status() {
     let reason = "HTTP 503; Counterfoil-Outcome: rejected: why".to_owned();
     let rejected = Outcome::Rejected { reason, by: Judge::Receiver };
     assert_eq!(outcome_of(word("503 Service Unavailable", "rejected")).await, rejected);
-    let ignored = outcome_of(word("200 OK", "perhaps")).await;
-    assert_eq!(ignored.name(), "completed");
-    assert!(ignored.reason().contains("\"perhaps\" is no outcome"), "{ignored:?}");
+    let unread = outcome_of(word("200 OK", "perhaps")).await;
+    assert_eq!(unread.name(), "unknown");
+    assert!(unread.reason().contains("\"perhaps\" is no outcome"), "{unread:?}");
+    assert_eq!(outcome_of(word("404 Not Found", "perhaps")).await.name(), "not_sent");
 }
 
 #[tokio::test]
