@@ -5,6 +5,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use counterfoil_console::{Role, Token};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -37,37 +38,15 @@ pub(crate) struct TokenTable {
     value: Option<Value>,
 }
 
-/// What a token allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// To report receipts.
-    Receipt,
-    /// To read.
-    Read,
-    /// To read and to act.
-    Operator,
-}
-
-/// A token, read.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct TokenSettings {
-    /// Whose it is; what it does is recorded under this name.
-    pub(crate) name: String,
-    /// What it allows.
-    pub(crate) role: Role,
-    /// The secret.
-    pub(crate) secret: String,
-}
-
 /// `[api]`, read.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct ApiSettings {
     /// Where to listen. Default 127.0.0.1:7070.
     pub(crate) listen: SocketAddr,
     /// How receivers reach it, without a `/` at its end.
     pub(crate) public_url: Option<String>,
     /// Who may do what.
-    pub(crate) tokens: Vec<TokenSettings>,
+    pub(crate) tokens: Vec<Token>,
 }
 
 impl ApiSettings {
@@ -92,9 +71,12 @@ impl Config {
         let tokens = table.tokens.iter().map(|token| page.token(token));
         let tokens = tokens.collect::<Result<Vec<_>, _>>()?;
         for (n, token) in tokens.iter().enumerate() {
-            if tokens[..n].iter().any(|other| other.name == token.name) {
-                let why = format!("`api.tokens`: {:?} is named twice: name each once", token.name);
-                return Err(page.refuse(&table.tokens[n].span(), &why));
+            let is_same = |other: &Token| other.name() == token.name();
+            if tokens[..n].iter().any(|other| is_same(other) && other.role() != token.role()) {
+                let (at, name) = (page.at(&table.tokens[n].span()), token.name());
+                let text = format!("{at}: `api.tokens`: {name:?} has another role already");
+                return Err(Failure::could_not_run(text)
+                    .help("a name may stand twice, while a secret is changed, with one role"));
             }
         }
         if tokens.is_empty() && !listen.ip().to_canonical().is_loopback() {
@@ -145,7 +127,7 @@ impl Page {
         Ok(url.trim_end_matches('/').to_owned())
     }
 
-    fn token(&self, token: &Spanned<TokenTable>) -> Result<TokenSettings, Failure> {
+    fn token(&self, token: &Spanned<TokenTable>) -> Result<Token, Failure> {
         // A token's line may hold its secret: only its place is shown.
         let at = self.at(&token.span());
         let table = token.get_ref();
@@ -159,9 +141,8 @@ impl Page {
             Some(value) => {
                 let read = value.get_ref().read();
                 let read = read.map_err(|why| refuse(&format!("`{key}`: {why}")))?;
-                let is_bad = read.trim().is_empty() || read.chars().any(char::is_control);
-                if is_bad {
-                    return Err(refuse(&format!("`{key}` is empty or holds control characters")));
+                if read.is_empty() {
+                    return Err(refuse(&format!("`{key}` is empty")));
                 }
                 Ok(read)
             }
@@ -172,13 +153,9 @@ impl Page {
             return Err(Failure::could_not_run(text)
                 .help("write value = { env = \"NAME\" } or { file = \"PATH\" } instead"));
         }
-        let role = match needed("role", &table.role)?.as_str() {
-            "receipt" => Role::Receipt,
-            "read" => Role::Read,
-            "operator" => Role::Operator,
-            _ => return Err(refuse("there is no such role")),
-        };
+        let role = needed("role", &table.role)?;
+        let role = Role::from_name(&role).ok_or_else(|| refuse("there is no such role"))?;
         let (name, secret) = (needed("name", &table.name)?, needed("value", &table.value)?);
-        Ok(TokenSettings { name, role, secret })
+        Token::new(name, role, secret).map_err(|why| refuse(&why.to_string()))
     }
 }

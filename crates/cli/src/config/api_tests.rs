@@ -1,6 +1,7 @@
 //! `[api]`: what is taken and what is refused.
 
-use super::api::Role;
+use counterfoil_console::Role;
+
 use super::tests::config;
 
 fn api(lines: &str) -> Result<super::ApiSettings, String> {
@@ -42,8 +43,8 @@ fn it_is_read_whole() {
     ));
     let read = read.unwrap();
     assert_eq!(read.receipt_url().as_deref(), Some("https://cf.example/base/v1/receipts"));
-    assert_eq!((read.tokens[0].name.as_str(), read.tokens[0].role), ("ops", Role::Operator));
-    assert_eq!((read.tokens[1].secret.as_str(), read.tokens[1].role), ("s3cret", Role::Receipt));
+    assert_eq!((read.tokens[0].name(), read.tokens[0].role()), ("ops", Role::Operator));
+    assert_eq!((read.tokens[1].name(), read.tokens[1].role()), ("shop", Role::Receipt));
 }
 
 #[test]
@@ -99,5 +100,10 @@ fn a_token_has_a_name_a_role_and_a_value_from_elsewhere() {
     let unset = "name = \"a\", role = \"read\", value = { env = \"COUNTERFOIL_NO_SUCH\" }";
     assert!(token(unset).contains("COUNTERFOIL_NO_SUCH is not set"));
     let one = format!("{{ name = \"a\", role = \"read\", {value} }}");
-    assert!(refused(&format!("tokens = [{one}, {one}]")).contains("named twice"));
+    assert!(api(&format!("tokens = [{one}, {one}]")).is_ok(), "while a secret is changed");
+    let other = format!("{{ name = \"a\", role = \"operator\", {value} }}");
+    assert!(refused(&format!("tokens = [{one}, {other}]")).contains("another role"));
+    let (_spaced, spaced) = secret("hunter 2");
+    let spaced = token(&format!("name = \"a\", role = \"read\", {spaced}"));
+    assert!(spaced.contains("ASCII") && !spaced.contains("hunter"), "{spaced}");
 }

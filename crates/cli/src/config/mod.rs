@@ -34,9 +34,10 @@ use crate::exit::Failure;
 use file::{File, Value};
 use place::Page;
 
-pub(crate) use api::{ApiSettings, Role};
+pub(crate) use api::ApiSettings;
 pub(crate) use destination::DestinationSettings;
 pub(crate) use relay::RelaySettings;
+pub(crate) use warning::warnings;
 
 /// The file that is read where `--config` is not given and it exists.
 pub(crate) const DEFAULT_FILE: &str = "counterfoil.toml";

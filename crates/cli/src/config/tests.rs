@@ -50,7 +50,7 @@ pub(super) fn whole(text: &str) -> String {
     };
     let read = config.relay().and_then(|relay| config.destinations(&relay, &[]));
     let read = read.and_then(|_| config.api());
-    read.err().expect("it was taken").whole()
+    read.expect_err("it was taken").whole()
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //!
 //! Guarantees: `relay` and `doctor` say the same words. Does not: stop anything.
 
+use counterfoil_console::Role;
 use counterfoil_core::domain::{Completion, NotThere};
 
-use super::{ApiSettings, DestinationSettings, Role};
+use super::{ApiSettings, DestinationSettings};
 
 /// A destination, and what to know about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,10 +53,10 @@ fn receipts(api: Option<&ApiSettings>) -> Option<String> {
         );
     }
     let tokens = api.map_or(&[][..], |api| &api.tokens);
-    let none = !tokens.is_empty() && tokens.iter().all(|token| token.role != Role::Receipt);
+    let none = !tokens.is_empty() && tokens.iter().all(|token| token.role() == Role::Read);
     none.then(|| {
         "completion is \"receipt\", and no token of [api] tokens has the role \"receipt\": what \
-         receivers report will be refused; add one and give it to the receiver"
+         receivers report is refused; add one and give it to the receiver"
             .into()
     })
 }

@@ -1,8 +1,7 @@
-//! What goes to stdout: tables for people, JSON for machines.
+//! What goes to stdout: tables for people; the JSON for machines is the console's.
 //!
 //! Guarantees: a reader that goes away ends the command quietly. Does not: talk; that is stderr.
 
-pub(crate) mod json;
 pub(crate) mod table;
 pub(crate) mod time;
 

@@ -7,8 +7,7 @@ use jiff::Timestamp;
 
 /// `2026-12-01T09:00:00.000001Z`.
 pub(crate) fn show(time: Micros) -> String {
-    Timestamp::from_microsecond(time.get())
-        .map_or_else(|_| format!("{} µs", time.get()), |timestamp| timestamp.to_string())
+    counterfoil_console::json::time(time)
 }
 
 /// Reads RFC 3339 with an offset.

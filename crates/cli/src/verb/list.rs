@@ -3,6 +3,7 @@
 //! Guarantees: bounded by `--limit`; `--after` goes on where a page ended. Does not: show bodies,
 //! but with `--json`, where each line is the object of `show`.
 
+use counterfoil_console::json;
 use counterfoil_core::domain::{ReceiptOutcome, State};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{Filter, Listed};
@@ -11,7 +12,7 @@ use super::{Found, block_on, time_or_ago};
 use crate::args::{List, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output::table::cell;
-use crate::output::{self, json, table, time};
+use crate::output::{self, table, time};
 
 /// Does `list`.
 ///

@@ -14,6 +14,7 @@ mod show;
 mod status;
 mod stop;
 mod time_or_ago;
+mod transport;
 
 use std::path::{Path, PathBuf};
 

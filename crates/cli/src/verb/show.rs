@@ -3,6 +3,7 @@
 //! Guarantees: what happened, in order, and what comes next as the state machine has it. Does
 //! not: change anything.
 
+use counterfoil_console::json;
 use counterfoil_core::domain::State;
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{ReceiptStory, Story, Told};
@@ -11,7 +12,7 @@ use super::{Found, block_on};
 use crate::args::{Shared, Show};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output::table::cell;
-use crate::output::{self, json, time};
+use crate::output::{self, time};
 
 /// How many characters of a body or result are shown to people.
 const SHOWN_CHARS: usize = 200;

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: reads only. Does not: know which relays run.
 
-use counterfoil_core::domain::State;
+use counterfoil_console::json;
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::Status;
 
@@ -10,7 +10,7 @@ use super::{Found, block_on};
 use crate::args::{Reading, Shared};
 use crate::exit::{Ended, Exit};
 use crate::output::table::cell;
-use crate::output::{self, json, table, time};
+use crate::output::{self, table, time};
 
 /// Does `status`.
 ///
@@ -22,23 +22,13 @@ pub(crate) fn run(shared: &Shared, args: &Reading) -> Ended {
     let status = block_on(async { Ok(store.status().await?) })?;
     // Without a configuration nobody can say what is served.
     let served = found.config.as_ref().map(crate::config::Config::destination_names);
-    let unserved = served.map_or_else(Vec::new, |served| unserved(&status, &served));
+    let unserved = served.map_or_else(Vec::new, |served| json::unserved(&status, &served));
     if args.json {
         output::line(&json::status(&status, &unserved).to_string())?;
     } else {
         print(&status, &unserved)?;
     }
     Ok(Exit::Done)
-}
-
-/// Destinations with open commands that the configuration does not name.
-fn unserved(status: &Status, served: &[String]) -> Vec<(String, u64)> {
-    let destinations = status.destinations.iter().filter(|(name, _)| !served.contains(name));
-    let counts = destinations.map(|(name, states)| {
-        let open = states.iter().filter(|(state, _)| State::from_name(state).is_some());
-        (name.clone(), open.map(|(_, count)| count).sum())
-    });
-    counts.filter(|(_, open)| *open > 0).collect()
 }
 
 fn print(status: &Status, unserved: &[(String, u64)]) -> Result<(), crate::exit::Failure> {
@@ -72,26 +62,4 @@ fn note(status: &Status, unserved: &[(String, u64)], name: &str) -> String {
         notes.push(format!("paused: {}", cell(why)));
     }
     notes.join("; ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unserved_are_destinations_with_open_commands_that_nobody_names() {
-        let mut status = Status::default();
-        for (name, state) in [("a", "pending"), ("b", "dead"), ("c", "completed")] {
-            let states = [(state.to_owned(), 2)].into();
-            status.destinations.insert(name.to_owned(), states);
-        }
-        let counted = unserved(&status, &["a".to_owned()]);
-        assert_eq!(counted, [("b".to_owned(), 2)]);
-        let json = json::status(&status, &counted);
-        let shape = serde_json::json!({
-            "destinations": {"a": {"pending": 2}, "b": {"dead": 2}, "c": {"completed": 2}},
-            "unserved": {"b": 2},
-        });
-        assert_eq!(json, shape);
-    }
 }

@@ -1,24 +1,28 @@
 //! `relay`: delivers the commands of one store until it is told to stop, or until nothing is left.
 //!
-//! Guarantees: everything that can be refused is refused before anything is sent; a clean end
-//! hands back what was not begun. Does not: supervise itself; let the system start it again.
+//! Guarantees: everything that can be refused is refused before anything is sent; the API, where
+//! it is configured, listens before the first send and ends after the last; a clean end hands back
+//! what was not begun. Does not: supervise itself; let the system start it again.
+
+mod api;
+mod summary;
 
 use std::sync::Arc;
 
-use counterfoil_core::domain::Idempotent;
 use counterfoil_core::port::store::Remaining;
-use counterfoil_relay::transport::http::{HttpOptions, HttpTransport};
 use counterfoil_relay::{Options, Served, TracingObserver};
 
+use super::transport::transport;
 use super::{Found, block_on_many, stop};
 use crate::args::{Relay, Shared};
-use crate::config::{Config, DestinationSettings, RelaySettings};
+use crate::config::{ApiSettings, RelaySettings, warnings};
 use crate::exit::{Ended, Exit, Failure};
+use summary::Summary;
 
 /// Does `relay`.
 ///
 /// # Errors
-/// The configuration, the store or the system stands in the way.
+/// The configuration, the store, the address of the API or the system stands in the way.
 pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     let found = Found::new(shared)?;
     let Some(config) = &found.config else {
@@ -27,16 +31,39 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     };
     let settings = config.relay()?;
     let destinations = config.destinations(&settings, &args.only)?;
+    let api = config.api()?;
+    for warning in warnings(&destinations, api.as_ref()) {
+        tracing::warn!(destination = warning.destination, "{}", warning.text);
+    }
     block_on_many(async {
-        let served = destinations
-            .iter()
-            .map(|destination| serve(config, &settings, destination))
-            .collect::<Result<Vec<_>, _>>()?;
+        let receipt_url = api.as_ref().and_then(ApiSettings::receipt_url);
+        let served = destinations.iter().map(|destination| {
+            let transport = transport(config, &settings, destination, receipt_url.clone())?;
+            Ok(Served {
+                destination: destination.name.clone(),
+                terms: Arc::new(destination.terms.clone()),
+                transport: Arc::new(transport),
+            })
+        });
+        let served = served.collect::<Result<Vec<_>, Failure>>()?;
         let store = found.open_to_send()?;
         let stop = stop::listen(args.end_with_stdin)?;
+        let api = match api {
+            Some(api) => {
+                Some(api::start(&store, api, config.destination_names(), settings.drain).await?)
+            }
+            None => None,
+        };
         let options = options(&settings, args);
-        let relay = counterfoil_relay::Relay::new(store, served, options, TracingObserver);
-        let end = relay.run(stop).await.map_err(Failure::could_not_run)?;
+        let summary = Summary::new(TracingObserver);
+        let relay = counterfoil_relay::Relay::new(store, served, options, summary.clone());
+        let end = relay.run(stop).await.map_err(Failure::could_not_run);
+        // Receipts were taken as long as sends were in flight.
+        if let Some(api) = api {
+            api.end().await?;
+        }
+        let end = end?;
+        tracing::info!("{summary}");
         match args.until_idle {
             false => Ok(Exit::Done),
             true if end.is_counted => Ok(judge(&end.remaining, &args.only)),
@@ -53,33 +80,6 @@ fn options(settings: &RelaySettings, args: &Relay) -> Options {
         .drain(settings.drain.to_std())
         .replace_contract(args.replace_contract)
         .until_idle(args.until_idle)
-}
-
-fn serve(
-    config: &Config,
-    settings: &RelaySettings,
-    destination: &DestinationSettings,
-) -> Result<Served, Failure> {
-    let contract = &destination.terms.contract;
-    let mut options = HttpOptions::new(destination.url.clone());
-    options.method.clone_from(&destination.method);
-    options.request_timeout = destination.request_timeout;
-    options.completion = contract.completion;
-    // A connection that is just closing makes an unknown outcome, which cannot be repeated there.
-    options.fresh_connections = contract.idempotent == Idempotent::No;
-    options.headers.clone_from(&destination.headers);
-    options.secrets.clone_from(&destination.secrets);
-    options.result_bytes_max = destination.result_bytes_max;
-    options.idle_connections_max = settings.workers as usize;
-    let transport = HttpTransport::new(options).map_err(|refused| {
-        let (file, name) = (config.name(), &destination.name);
-        Failure::could_not_run(format!("{file}: [destination.{name}]: {refused}"))
-    })?;
-    Ok(Served {
-        destination: destination.name.clone(),
-        terms: Arc::new(destination.terms.clone()),
-        transport: Arc::new(transport),
-    })
 }
 
 /// What is left decides; with `--only` the others do not count.
