@@ -22,7 +22,11 @@ pub fn story(story: &Story) -> Value {
     object.insert("headers".into(), headers.and_then(Result::ok).unwrap_or_else(|| json!({})));
     object.insert("body".into(), bytes(story.body.as_deref()));
     object.insert("not_before".into(), at(story.not_before));
+    object.insert("expires_at".into(), at(story.expires_at));
+    object.insert("expires_at".into(), at(story.expires_at));
     object.insert("first_sent_at".into(), at(story.first_sent_at));
+    let open = story.delivery.as_ref();
+    object.insert("asks".into(), json!(open.map(|open| open.asks)));
     let lease = story.lease.as_ref();
     object.insert("lease_until".into(), at(lease.map(|(until, _)| *until)));
     object.insert("lease_owner".into(), json!(lease.map(|(_, owner)| owner)));
