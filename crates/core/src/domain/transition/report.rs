@@ -37,6 +37,6 @@ pub(super) fn reported(position: &Position, report: Report, now: Micros) -> Tran
 }
 
 /// Completed after accepted is no contradiction: the broker took it, and it was done.
-fn says_the_same(stands: ReceiptOutcome, said: ReceiptOutcome) -> bool {
+pub(super) fn says_the_same(stands: ReceiptOutcome, said: ReceiptOutcome) -> bool {
     stands == said || (stands == ReceiptOutcome::Accepted && said == ReceiptOutcome::Completed)
 }

@@ -13,9 +13,9 @@ use super::super::policy::{
     self,
     table::{self, Came, Then},
 };
-use super::super::receipt::ReceiptOutcome;
+use super::super::receipt::{Receipt, ReceiptOutcome};
 use super::super::time::Micros;
-use super::report::{self};
+use super::report::{self, says_the_same};
 use super::{Attempted, Next, Position, Purpose, Reason, Report, Transition, receipt};
 
 pub(super) fn settled(
@@ -30,7 +30,31 @@ pub(super) fn settled(
         Position::Open(open) if open.state == State::Sending && open.token == token => {
             own_settle(open, outcome, terms, now, seed)
         }
+        Position::Ended(ended) if ended.token == token => {
+            after_receipt(position, ended, outcome, now)
+        }
         Position::Open(_) | Position::Ended(_) => late(position, token, outcome, now),
+    }
+}
+
+/// A receipt came before the answer to the attempt itself. What agrees with it says nothing new,
+/// and the attempt was not late: no other began after it.
+fn after_receipt(
+    position: &Position,
+    ended: &Receipt,
+    outcome: Outcome,
+    now: Micros,
+) -> Transition {
+    match outcome {
+        Outcome::Accepted { .. } => Transition::ignored(Reason::Repeated),
+        Outcome::Completed { .. } if says_the_same(ended.outcome, ReceiptOutcome::Completed) => {
+            Transition::ignored(Reason::Repeated)
+        }
+        Outcome::Completed { .. } => late(position, ended.token, outcome, now),
+        _ => {
+            let row = attempted(ended.round, ended.token, Purpose::Send, &outcome);
+            Transition::Ignored { reason: Reason::Ended, attempted: Some(row) }
+        }
     }
 }
 
