@@ -8,10 +8,11 @@
 use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use counterfoil_core::port::InboxRows;
 use serde::de::IgnoredAny;
 
 use super::problem::Problem;
-use crate::guard::Stored;
+use crate::guard::{Begun, First, Stored};
 
 const OUTCOME: HeaderName = HeaderName::from_static("counterfoil-outcome");
 
@@ -42,6 +43,22 @@ impl From<Stored> for Reply {
             Self::Rejected(stored.result)
         } else {
             Self::Completed(stored.result)
+        }
+    }
+}
+
+impl<R: InboxRows> Begun<R> {
+    /// The key that was taken, or the answer of a request that must not act.
+    ///
+    /// # Errors
+    /// The answer, as it is to be sent.
+    pub fn first_or_reply(self) -> Result<First<R>, Reply> {
+        match self {
+            Self::First(first) => Ok(first),
+            Self::Repeat(stored) => Err(stored.into()),
+            Self::Unfinished { .. } => Err(Reply::Unfinished),
+            Self::Conflict => Err(Reply::Conflict),
+            Self::Busy => Err(Reply::Busy),
         }
     }
 }

@@ -11,9 +11,14 @@
 
 mod bad_request;
 mod client;
+mod core_digest;
 mod crash;
 mod delivered;
 mod failing_book;
 mod guard;
 mod plain_sql;
+mod purge;
+mod receipts;
 mod twins;
+mod warehouse;
+mod without_keys;
