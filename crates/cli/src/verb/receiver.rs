@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use counterfoil_core::domain::Span;
-use counterfoil_inbox::receiver::{Faults, Hold, Options};
+use counterfoil_inbox::receiver::{Faults, Hold, Keys, Options, Reporting};
 use counterfoil_sqlite::InboxBook;
 use tokio::net::TcpListener;
 
@@ -75,15 +75,35 @@ fn options(args: &Receiver) -> Result<Options, Failure> {
         return Err(Failure::could_not_run(text)
             .help("give at least as long as senders may retry, such as --retention 7d"));
     }
+    options.keys = if args.no_keys { Keys::Ignore } else { Keys::Fold };
+    options.is_askable = !args.no_asking;
+    options.report_to = reporting(args)?;
     options.refused_kinds = args.refuse_kind.iter().cloned().collect();
     options.faults = faults(args, span("--hold-for", &args.hold_for)?.to_std());
     Ok(options)
+}
+
+fn reporting(args: &Receiver) -> Result<Option<Reporting>, Failure> {
+    let Some(prefix) = &args.report_to else { return Ok(None) };
+    let token = args.report_token_file.as_ref().map(|file| {
+        std::fs::read_to_string(file).map_err(|error| {
+            let text = format!("--report-token-file {}: {error}", file.display());
+            Failure::could_not_run(text).help("give a file that holds the token alone")
+        })
+    });
+    let token = token.transpose()?;
+    // Editors end a file with a line break, which is no part of a token.
+    let token = token.as_deref().map(str::trim_end);
+    Reporting::new(prefix, token).map(Some).map_err(|refused| {
+        Failure::could_not_run(format!("--report-to: {refused} [{}]", refused.code()))
+    })
 }
 
 fn faults(args: &Receiver, lasts: std::time::Duration) -> Faults {
     let mut faults = Faults::default();
     faults.die_before_commit_at = args.die_before_commit;
     faults.die_after_commit_at = args.die_after_commit;
+    faults.drop_receipts = args.drop_receipts;
     if !args.hold_after_commit.is_empty() {
         let announce = Arc::new(|key: &str| {
             // Nobody to hear it is no reason to fail.
