@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_core::domain::Digest;
-use counterfoil_inbox::receiver::{Hold, Options};
+use counterfoil_inbox::receiver::{Hold, Keys, Options};
 use counterfoil_inbox::{Begun, RETENTION, begin};
 use counterfoil_sqlite::InboxTx;
 
@@ -33,6 +33,14 @@ fn child() {
         "guard" => hold_a_transaction_open(&path),
         "die before" => options.faults.die_before_commit_at = Some(2),
         "die after" => options.faults.die_after_commit_at = Some(2),
+        "die before, without keys" => {
+            options.keys = Keys::Ignore;
+            options.faults.die_before_commit_at = Some(2);
+        }
+        "die after, without keys" => {
+            options.keys = Keys::Ignore;
+            options.faults.die_after_commit_at = Some(2);
+        }
         "hold" => {
             let announce = Arc::new(|key: &str| eprintln!("committed {key}"));
             options.faults.hold = Some(Hold { effects: [2].into(), lasts: LONG, announce });
@@ -95,6 +103,26 @@ impl Drop for Killed {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Without keys the repeat of a command acts again, whether or not it acted before the crash.
+#[test]
+fn without_keys_a_crash_after_the_commit_ends_in_two_effects() {
+    for (role, jobs) in [("die before, without keys", 1), ("die after, without keys", 2)] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("shipping.db");
+        let mut killed = Killed::start(role, &path);
+        let at = killed.address();
+        assert_eq!(deliver(at, "a", b"{}").status, 200);
+        assert_eq!(deliver(at, "b", b"{}").status, 0, "{role}");
+        drop(killed);
+        let mut options = Options::default();
+        options.keys = Keys::Ignore;
+        let serving = Serving::start(&path, options);
+        assert_eq!(deliver(serving.at, "b", b"{}").status, 200);
+        serving.stop();
+        assert_eq!(count(&path, "SELECT count(*) FROM jobs WHERE key = 'b'"), jobs, "{role}");
     }
 }
 
