@@ -60,7 +60,8 @@ pub(crate) fn claim(
         let more = due.len() > left;
         due.truncate(left);
         for due in due {
-            let few = done.claimed.len() + done.exchanged.parked.len() < FEW;
+            let found = done.exchanged.parked.len() + done.exchanged.expired.len();
+            let few = done.claimed.len() + found < FEW;
             if !few && group.is_long() {
                 done.exchanged.more = true;
                 return Ok(());
@@ -164,7 +165,9 @@ fn take(
         Moved::Not => return Ok(false),
     };
     let is_claim = next.lease_until.is_some_and(|until| until > group.now);
-    if is_claim && delivery.state == State::Pending && moved.attempted.is_empty() {
+    // What was pending may be claimed for a question, which is no send.
+    let is_plain = (delivery.state, next.state) == (State::Pending, State::Sending);
+    if is_claim && is_plain && moved.attempted.is_empty() {
         claim_plainly(group, &next)?;
     } else if !position::update(group, subject, &delivery, &next)? {
         return Ok(false);

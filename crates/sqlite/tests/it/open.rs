@@ -259,5 +259,5 @@ fn the_printed_schema_is_the_schema_of_init() {
     };
     assert_eq!(objects(&printed), objects(&fixture.own));
     let meta = read_schema(&printed).unwrap();
-    assert_eq!((meta.source.as_str(), meta.version), ("urn:example:it's", 5));
+    assert_eq!((meta.source.as_str(), meta.version), ("urn:example:it's", SCHEMA_VERSION));
 }

@@ -9,7 +9,7 @@ use counterfoil_core::domain::{
 };
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Story};
 use counterfoil_core::port::store::{
-    Append, ClaimFrom, Claimed, Ended, Exchange, Exchanged, Renew, Settle,
+    Append, ClaimFrom, Claimed, Ended, Exchange, Exchanged, Renew, Settle, Swept,
 };
 use counterfoil_core::port::{Clock as _, Store};
 use counterfoil_sqlite::{Options, SqliteStore, init};
@@ -44,7 +44,7 @@ fn terms(name: &str) -> Arc<Terms> {
         _ => Contract::new(Idempotent::Forever),
     };
     match name {
-        "bank" => contract.ask = Some(Asking { quiet: Span::from_secs(5), max_asks: 2 }),
+        "bank" => contract.ask = Some(Asking { max_asks: 2, ..Asking::new(Span::from_secs(5)) }),
         "desk" => contract.completion = Completion::Receipt,
         _ => {}
     }
@@ -76,9 +76,11 @@ impl Both {
         let body = serde_json::json!(self.dice.below(2));
         let command = Command::json(id, to, "k", &body).unwrap();
         let soon = Span::from_millis(i64::try_from(self.dice.below(20_000)).unwrap());
-        match self.dice.below(4) {
-            0 => command.not_before(self.clock.machine().plus(soon)),
+        let soon = self.clock.machine().plus(soon);
+        match self.dice.below(6) {
+            0 => command.not_before(soon),
             1 => command.core(&[serde_json::json!(1)]).unwrap(),
+            2 | 3 => Command { expires_at: Some(soon), ..command },
             _ => command,
         }
     }
@@ -217,8 +219,27 @@ impl Both {
         assert_eq!(self.sqlite.known(&ids).await, self.memory.known(&ids).await);
     }
 
+    async fn sweep(&mut self) {
+        let limit = usize::try_from(self.dice.below(4)).unwrap();
+        let unworded = |mut swept: Swept| {
+            swept.parked.iter_mut().for_each(|parked| parked.reason.clear());
+            swept
+        };
+        let memory = unworded(self.memory.sweep(limit).await.unwrap());
+        assert_eq!(unworded(self.sqlite.sweep(limit).await.unwrap()), memory);
+    }
+
+    async fn restore(&mut self) {
+        let long = i64::try_from(self.dice.below(100)).unwrap();
+        let at = self.clock.machine().plus(Span::from_secs(-long));
+        let memory = self.memory.restored(at, "ada").await;
+        assert_eq!(self.sqlite.restored(at, "ada").await, memory);
+    }
+
     async fn step(&mut self) {
-        match self.dice.below(12) {
+        match self.dice.below(13) {
+            12 if self.dice.one_in(12) => self.restore().await,
+            12 => self.sweep().await,
             0 | 1 => self.enqueue().await,
             2 => self.append().await,
             3 => self.report().await,

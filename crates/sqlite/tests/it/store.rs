@@ -108,7 +108,7 @@ async fn a_command_goes_from_record_to_receipt() {
     assert_eq!(status.destinations["shipping"]["pending"], 1);
     let story = store.show("a").await.unwrap().unwrap();
     assert_eq!(story.receipts[0].result.as_deref(), Some(&b"{\"job\":7}"[..]));
-    assert_eq!(story.tries.iter().map(|told| told.what.as_str()).collect::<Vec<_>>(), ["late"]);
+    assert_eq!(story.tries.iter().map(|told| told.what.as_str()).collect::<Vec<_>>(), ["send"]);
     let listed = store.list(Filter::default()).await.unwrap();
     let states: Vec<_> = listed.iter().map(|line| line.state.as_str()).collect();
     assert_eq!(states, ["completed", "pending"]);

@@ -64,12 +64,14 @@ impl Hands for SqliteHands {
         true
     }
 
-    fn pause<'a>(&'a self, destination: &'a str, why: &'a str) -> BoxFuture<'a, ()> {
-        let pause = "INSERT INTO counterfoil_destination(name, paused_at, paused_by, paused_why) \
-                     VALUES (?1, 1764000000000000, 'test', ?2) ON CONFLICT(name) DO UPDATE \
-                     SET paused_at = excluded.paused_at, paused_why = excluded.paused_why";
-        self.own().execute(pause, params![destination, why]).unwrap();
-        Box::pin(async {})
+    fn acts(&self) -> BoxFuture<'_, Vec<String>> {
+        let acts = "SELECT verb || ' ' || about || ' by ' || actor || ': ' || reason \
+                    FROM counterfoil_operator_action ORDER BY id";
+        let own = self.own();
+        let mut acts = own.prepare(acts).unwrap();
+        let acts: Vec<String> =
+            acts.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        Box::pin(async { acts })
     }
 
     fn put_unreadable<'a>(&'a self, destination: &'a str) -> BoxFuture<'a, Option<String>> {

@@ -103,3 +103,45 @@ pub(super) async fn a_question_handed_back_is_no_question<H: Hands>(hands: H) {
     assert_eq!(settled, Settled::Open(State::Asking));
     assert_eq!(scene.claim().await.delivery.asks, 1);
 }
+
+pub(super) async fn questions_touch_neither_attempts_nor_the_first_send<H: Hands>(hands: H) {
+    let scene = Scene::new(hands, askable()).await;
+    let (sent, _) = scene.sent("a", Outcome::unknown("reset")).await;
+    let mut asks = Vec::new();
+    for ended in [unclear(), not_there(false), unclear()] {
+        scene.advance(700);
+        let question = scene.claim().await.delivery;
+        asks.push(question.asks);
+        let sends = (question.attempts, question.first_sent_at, question.round_since);
+        let before = &sent.delivery;
+        assert_eq!(sends, (before.attempts, before.first_sent_at, before.round_since));
+        assert_eq!(question.last_lease_until, before.last_lease_until, "the send's own lease");
+        assert!(question.in_doubt);
+        let question = Claimed { delivery: question, ..sent.clone() };
+        scene.end(&question, ended).await;
+    }
+    assert_eq!(asks, [1, 2, 3]);
+    let story = scene.story("a").await;
+    assert_eq!((story.listed.attempts, story.first_sent_at), (1, sent.delivery.first_sent_at));
+}
+
+pub(super) async fn after_the_last_question_a_person_is_asked_once<H: Hands>(hands: H) {
+    let scene = Scene::new(hands, askable()).await;
+    let first = asked(&scene).await;
+    scene.end(&first, unclear()).await;
+    scene.advance(700);
+    let second = scene.claim().await;
+    scene.end(&second, unclear()).await;
+    scene.advance(700);
+    assert_eq!(scene.claim().await.delivery.asks, 3);
+    scene.advance(31);
+    let parked = scene.look().await.parked;
+    assert_eq!(parked.len(), 1, "its lease ran out, and it was the last: {parked:?}");
+    assert_eq!((parked[0].command.as_str(), parked[0].state), ("a", State::Uncertain));
+    scene.advance(86_400);
+    let nothing = counterfoil_core::port::store::Exchanged::default();
+    assert_eq!(scene.look().await, nothing, "neither sent, nor asked about, nor announced again");
+    let (tries, state) = (scene.tries("a").await, scene.state("a").await);
+    assert_eq!(tries, ["send unknown", "ask unclear", "ask unclear", "ask expired"]);
+    assert_eq!(state, "uncertain");
+}

@@ -32,7 +32,7 @@ macro_rules! store_suite {
                 folds_an_id_that_stands_twice_in_a_batch
                 one_refused_command_refuses_no_other
                 repeats_after_the_end_whatever_the_outcome
-                refuses_lanes_and_expiry_as_not_yet
+                refuses_lanes_as_not_yet
                 refuses_a_body_over_the_limit
                 refuses_what_a_command_may_not_carry
                 keeps_every_byte_as_committed
@@ -120,6 +120,40 @@ macro_rules! store_suite {
                 what_cannot_be_believed_is_asked_again_until_uncertain
                 a_question_whose_lease_ran_out_is_asked_again
                 a_question_handed_back_is_no_question
+                questions_touch_neither_attempts_nor_the_first_send
+                after_the_last_question_a_person_is_asked_once
+            }
+            sweeping {
+                what_is_past_its_expiry_ends_unsent
+                a_sweep_with_nothing_to_do_writes_nothing
+                what_was_tried_in_vain_expires_with_its_digest
+                in_doubt_it_is_asked_about_where_it_can_be
+                in_doubt_it_is_a_persons_where_nobody_can_be_asked
+                the_stored_contract_decides_and_without_one_a_person
+                a_pause_and_a_missing_relay_keep_nothing_alive
+                what_is_under_way_or_parked_is_left_alone
+                a_sweep_is_bounded_and_says_whether_more_is_left
+                sweepers_at_once_end_each_command_once
+                a_claim_that_comes_upon_an_expired_command_ends_it
+                an_expiry_comes_back_as_it_was_recorded
+            }
+            control {
+                the_newest_completed_command_is_named
+                what_was_not_completed_is_no_control
+                a_persons_word_is_no_control
+                a_pause_is_obeyed_and_recorded_once
+                a_pause_needs_no_contract_and_outlives_its_declaring
+                a_pause_is_no_act_about_a_command_of_that_name
+                contracts_are_told_as_they_are_stored
+                a_differing_contract_names_all_that_differs
+            }
+            restoring {
+                every_open_command_is_in_doubt
+                the_earlier_first_send_counts
+                after_it_the_window_decides_at_the_claim
+                without_keys_nothing_is_sent_again
+                who_can_be_asked_is_asked
+                a_restore_is_recorded_even_of_nothing
             }
             report {
                 a_report_ends_a_machine_owned_command

@@ -174,7 +174,7 @@ pub(super) async fn a_paused_destination_is_not_claimed<H: Hands>(hands: H) {
     scene.declare("bank", false).await;
     scene.enqueue("a").await;
     scene.enqueue_to("b", "bank").await;
-    scene.hands.pause(SHOP, "maintenance").await;
+    scene.pause("maintenance").await;
     let from = vec![scene.claim_from(SHOP, 9), scene.claim_from("bank", 9)];
     let done = scene.exchange(scene.claims_from(from, 9)).await;
     assert_eq!(ids(&done.claimed), ["b"]);

@@ -44,8 +44,13 @@ impl Hands for MemoryHands {
         true
     }
 
-    fn pause<'a>(&'a self, destination: &'a str, why: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(async { self.store.set_paused(destination, Some(why)) })
+    fn acts(&self) -> BoxFuture<'_, Vec<String>> {
+        let acts = self.store.with_rows(|rows| {
+            let acts = rows.actions.iter();
+            acts.map(|act| format!("{} {} by {}: {}", act.verb, act.about, act.actor, act.reason))
+                .collect()
+        });
+        Box::pin(async { acts })
     }
 
     fn put_unreadable<'a>(&'a self, destination: &'a str) -> BoxFuture<'a, Option<String>> {

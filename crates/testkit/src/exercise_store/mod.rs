@@ -22,13 +22,16 @@ mod asking;
 mod book;
 mod cases;
 mod claiming;
+mod control;
 mod decision;
 mod draining;
 mod memory_hands;
 mod recording;
 mod report;
+mod restoring;
 mod scene;
 mod settling;
+mod sweeping;
 mod takeover;
 mod view;
 
@@ -39,7 +42,7 @@ use counterfoil_core::port::{BoxFuture, Store};
 
 pub use memory_hands::MemoryHands;
 
-/// What the port cannot do, and a suite needs: time, pauses, strangers' rows.
+/// What the port cannot do, and a suite needs: time, strangers' rows, what was recorded.
 ///
 /// Each value stands for one fresh, empty store on a clock of the test's own.
 pub trait Hands: Send + Sync + 'static {
@@ -58,8 +61,8 @@ pub trait Hands: Send + Sync + 'static {
     /// Steps the machine's wall clock only; `false` if this store reads no such clock.
     fn step_machine(&self, micros: i64) -> bool;
 
-    /// Pauses a destination, which need not be declared.
-    fn pause<'a>(&'a self, destination: &'a str, why: &'a str) -> BoxFuture<'a, ()>;
+    /// The recorded acts, oldest first, each as `verb about by actor: reason`.
+    fn acts(&self) -> BoxFuture<'_, Vec<String>>;
 
     /// Writes a row that strangers' SQL could write and no reader can decode; its id as people
     /// see it. `None` if this store admits no such row.

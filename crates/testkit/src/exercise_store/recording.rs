@@ -121,17 +121,12 @@ pub(super) async fn repeats_after_the_end_whatever_the_outcome<H: Hands>(hands: 
     assert_eq!(scene.look().await.claimed, []);
 }
 
-pub(super) async fn refuses_lanes_and_expiry_as_not_yet<H: Hands>(hands: H) {
+pub(super) async fn refuses_lanes_as_not_yet<H: Hands>(hands: H) {
     let scene = Scene::new(hands, forever()).await;
     let keyed = command("a").ordering_key(OrderingKey::new("lane").unwrap());
-    let mut expiring = command("b");
-    expiring.expires_at = Some(scene.store.now().unwrap().plus(Span::from_secs(60)));
-    for (refused, what) in [(keyed, "ordering_key"), (expiring, "expires_at")] {
-        let id = refused.id.as_ref().unwrap().to_string();
-        let answer = record(&scene, refused).await;
-        assert_eq!(answer, Err(WriteRefused::NotYet { id: id.clone(), what }));
-        assert_eq!(scene.store.show(&id).await.unwrap(), None);
-    }
+    let what = "ordering_key";
+    assert_eq!(record(&scene, keyed).await, Err(WriteRefused::NotYet { id: "a".into(), what }));
+    assert_eq!(scene.store.show("a").await.unwrap(), None);
 }
 
 pub(super) async fn refuses_a_body_over_the_limit<H: Hands>(hands: H) {

@@ -158,7 +158,7 @@ pub(super) async fn a_late_completed_beside_a_newer_lease_is_told_as_late<H: Han
 pub(super) async fn a_pause_lets_what_is_in_flight_end<H: Hands>(hands: H) {
     let scene = Scene::new(hands, forever()).await;
     let claimed = scene.claimed("a").await;
-    scene.hands.pause(super::scene::SHOP, "maintenance").await;
+    scene.pause("maintenance").await;
     scene.advance(20);
     assert_eq!(scene.renew(&claimed, claimed.delivery.token).await.lost, [] as [i64; 0]);
     assert_eq!(scene.settle(&claimed, completed()).await, Settled::Ended("completed"));

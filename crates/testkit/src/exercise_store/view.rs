@@ -176,7 +176,7 @@ pub(super) async fn what_waits_for_its_time_or_a_person_keeps_nobody_busy<H: Han
     assert_eq!(remaining(&scene).await, left);
     scene.advance(3600);
     assert_eq!(remaining(&scene).await, Remaining { busy: 1, ..left });
-    scene.hands.pause(SHOP, "maintenance").await;
+    scene.pause("maintenance").await;
     let left = remaining(&scene).await;
     assert_eq!((left.busy, left.unserved), (0, 1), "a pause keeps nobody busy");
     assert!(left.paused >= 1, "{left:?}");

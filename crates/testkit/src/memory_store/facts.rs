@@ -32,7 +32,7 @@ impl Rows {
         let id = outbox.map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
         let clearing = self.actions.iter().filter(|action| {
             action.about == id
-                && ["retry", "resolve", "redeliver", "restored"]
+                && ["retry", "resolve", "redeliver"]
                     .iter()
                     .any(|verb| action.verb.starts_with(verb))
         });

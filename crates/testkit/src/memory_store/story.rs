@@ -144,7 +144,12 @@ impl Rows {
     }
 
     fn actions_about(&self, command_id: &str) -> Vec<Told> {
-        let about = self.actions.iter().filter(|entry| entry.about == command_id);
+        // A destination, or the store, may be called like a command.
+        let elsewhere = ["pause", "resume", "restored"];
+        let about = self
+            .actions
+            .iter()
+            .filter(|entry| entry.about == command_id && !elsewhere.contains(&entry.verb.as_str()));
         about
             .map(|entry| Told {
                 at: entry.recorded_at,
