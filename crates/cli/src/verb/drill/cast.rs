@@ -104,7 +104,7 @@ impl<'s> Cast<'s> {
     pub(super) fn receiver_dies(&mut self) -> Result<(), Failure> {
         if let Some(process) = self.receiver.take() {
             process.dies(PATIENCE)?;
-            self.kills.receivers += 1;
+            self.kills.died += 1;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::args::Contract;
 
 /// How long after the last lease "not there" counts. A request that was written before a kill can
 /// wait in a socket or in the receiver's queue, which on a busy machine takes long.
-const QUIET: &str = "2s";
+const QUIET: &str = "3s";
 
 impl Contract {
     /// The lines of the destination in the relays' configuration; the receiver is at `port`.

@@ -81,6 +81,11 @@ impl Process {
         }
     }
 
+    /// Whether it has said a line that begins with `word`, of those not heard before.
+    pub(super) fn has_said(&self, word: &str) -> bool {
+        self.said.try_iter().any(|line| line.starts_with(word))
+    }
+
     /// Fails if it ended without being told to.
     ///
     /// # Errors

@@ -140,14 +140,14 @@ impl<'s> Run<'s> {
         self.story.tell(n, "it is paid, and the shop's process is killed")?;
         self.cast.start_receiver(&["--hold-after-commit", "1"])?;
         self.cast.start_relays()?;
-        self.hear_held()?;
+        self.wait_for_held()?;
         self.cast.kill_relays()?;
         self.story.tell(n, "the receiver has done it, and the relays are killed unaware")
     }
 
     fn receiver_dies_unheard(&mut self, n: u32) -> Result<(), Failure> {
         pay(&mut self.orders, n, 1)?;
-        self.hear_held()?;
+        self.wait_for_held()?;
         self.cast.kill_receiver()?;
         self.wait_for_doubt(n)?;
         self.story.tell(n, "the receiver has done it, and is killed before it answers")
@@ -161,8 +161,17 @@ impl<'s> Run<'s> {
         self.story.tell(n, "the receiver dies before it has done it")
     }
 
-    fn hear_held(&self) -> Result<(), Failure> {
-        self.cast.receiver().map_or(Ok(()), |receiver| receiver.hear("held", PATIENCE).map(drop))
+    /// Waits until the receiver holds an answer back, as long as everybody else lives.
+    fn wait_for_held(&mut self) -> Result<(), Failure> {
+        let end = Instant::now() + PATIENCE;
+        while !self.cast.receiver().is_some_and(|receiver| receiver.has_said("held")) {
+            self.look()?;
+            if Instant::now() > end {
+                let text = "the drill's receiver got no command in time";
+                return Err(Failure::could_not_run(text));
+            }
+        }
+        Ok(())
     }
 
     fn wait_for_doubt(&mut self, n: u32) -> Result<(), Failure> {
