@@ -10,6 +10,8 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod answering;
+mod asking;
 mod contract;
 mod destination;
 mod handler;

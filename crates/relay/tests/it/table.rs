@@ -162,9 +162,7 @@ fn row(label: &str) -> Option<(Came, Situation)> {
         "Rejected read from a status, in doubt before" => (Came::RejectedByStatus, in_doubt),
         "NotSent" => (Came::NotSent, plain),
         "NotSent, attempts or horizon spent" => (Came::NotSent, spent),
-        "NotSent, spent, in doubt before" => {
-            (Came::NotSent, Situation { in_doubt: true, ..spent })
-        }
+        "NotSent, spent, in doubt before" => (Came::NotSent, Situation { in_doubt: true, ..spent }),
         "Unknown" => (Came::Unknown, plain),
         "Unknown, attempts or horizon spent" => (Came::Unknown, spent),
         "Unknown, where a repeat would only hear the same (`\"ask\"`)" => (Came::Ask, plain),

@@ -55,6 +55,8 @@ pub(crate) struct Trouble {
     /// The largest limit of a sweep.
     pub(crate) swept_most: usize,
     pub(crate) pauses: usize,
+    /// The newest completion cannot be named.
+    pub(crate) forgets_newest: bool,
 }
 
 /// A memory store under watch.
@@ -207,6 +209,9 @@ impl Store for WatchedStore {
         except: &CommandId,
     ) -> Result<Option<CommandId>, StoreError> {
         self.check()?;
+        if self.trouble().forgets_newest {
+            return Err(StoreError::Unavailable("on purpose".into()));
+        }
         self.inner.newest_completed(destination, except).await
     }
 
