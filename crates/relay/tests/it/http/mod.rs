@@ -4,10 +4,17 @@
 //! something that must happen, or long enough that it would have happened.
 
 mod answer;
+mod ask;
+mod client_certificate;
 mod connection;
+mod habits;
+mod key;
+mod proxy;
 mod receiver;
+mod recipe;
 mod request;
 mod send;
 mod suite;
 mod tls;
+mod tls_server;
 mod warning;

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use counterfoil_core::domain::{
-    CommandId, Destination, Kind, Micros, OutboxRow, Outcome, Span, Token,
+    Answer, CommandId, Destination, Kind, Micros, OutboxRow, Outcome, Span, Token,
 };
-use counterfoil_core::port::{Attempt, Gate, SystemClock, Transport as _};
-use counterfoil_relay::transport::http::{HttpOptions, HttpTransport};
+use counterfoil_core::port::{Attempt, Gate, Question, SystemClock, Transport as _};
+use counterfoil_relay::transport::http::{AskOptions, HttpOptions, HttpTransport};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -104,6 +104,14 @@ impl Receiver {
         HttpOptions::new(format!("http://{}/commands", self.address))
     }
 
+    /// Options with which it can be asked, at `/commands/{command_id}`.
+    pub(crate) fn askable(&self) -> HttpOptions {
+        let mut options = self.options();
+        let url = format!("http://{}/commands/{{command_id}}", self.address);
+        options.ask = Some(AskOptions::new(url));
+        options
+    }
+
     pub(crate) fn transport(&self) -> HttpTransport {
         HttpTransport::new(self.options()).unwrap()
     }
@@ -154,7 +162,8 @@ impl Peer {
             self.more().await?;
         };
         let mut request = parsed(&head[..head.len() - 4]);
-        let length = request.header("content-length").parse().unwrap();
+        let has_length = request.has("content-length");
+        let length = if has_length { request.header("content-length").parse().unwrap() } else { 0 };
         while self.buffer.len() < length {
             self.more().await?;
         }
@@ -244,6 +253,16 @@ pub(crate) fn attempt(id: &str) -> Attempt {
 /// Sends a small command once.
 pub(crate) async fn send(transport: &HttpTransport, id: &str) -> Outcome {
     transport.send(&attempt(id)).await
+}
+
+/// Asks about a command once.
+pub(crate) async fn ask(transport: &HttpTransport, id: &str) -> Answer {
+    let question = Question {
+        command_id: CommandId::new(id).unwrap(),
+        source: "urn:example:orders".into(),
+        now: Micros::new(1_764_430_381_500_000),
+    };
+    transport.ask(&question).await
 }
 
 /// A header value without its percent-encoding.

@@ -1,56 +1,18 @@
 //! HTTPS against a server with certificates of its own.
 //!
 //! Guarantees: the transport runs in a process of its own, since the system's roots are chosen by
-//! environment variables, which a test must not change for its neighbours. The certificates in
-//! `certificates/` were made for these tests alone; their authority's key was thrown away.
+//! environment variables, which a test must not change for its neighbours.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use counterfoil_relay::transport::http::{HttpOptions, HttpTransport};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::receiver::{Receiver, answer, send};
+use super::receiver::{Receiver, send};
+use super::tls_server::{TlsServer, certificate};
 
 const URL: &str = "COUNTERFOIL_TEST_HTTPS_URL";
-
-fn certificate(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "it", "http", "certificates", name].iter().collect()
-}
-
-/// Serves one TLS connection after another; returns the port.
-async fn serve() -> u16 {
-    let certificates = CertificateDer::pem_file_iter(certificate("server.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_file(certificate("server.key")).unwrap();
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(certificates.map(Result::unwrap).collect(), key)
-        .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
-            let mut bytes = Vec::new();
-            while !bytes.ends_with(b"}") {
-                assert!(stream.read_buf(&mut bytes).await.unwrap() > 0);
-            }
-            stream.write_all(answer("200 OK", "", "over tls").as_bytes()).await.unwrap();
-        }
-    });
-    port
-}
 
 /// What a transport to `url` in another process says, with these roots.
 async fn said(url: &str, roots: PathBuf) -> String {
@@ -75,7 +37,7 @@ async fn as_a_process_of_its_own() {
 
 #[tokio::test]
 async fn a_trusted_certificate_is_sent_to() {
-    let port = serve().await;
+    let port = TlsServer::start().await.port;
     for host in ["localhost", "127.0.0.1"] {
         let said = said(&format!("https://{host}:{port}/"), certificate("ca.pem")).await;
         assert!(said.contains("outcome: Completed") && said.contains("HTTP 200"), "{said}");
@@ -84,7 +46,7 @@ async fn a_trusted_certificate_is_sent_to() {
 
 #[tokio::test]
 async fn a_strangers_certificate_is_not_sent_to() {
-    let url = format!("https://localhost:{}/", serve().await);
+    let url = TlsServer::start().await.url();
     let said = said(&url, certificate("stranger.pem")).await;
     assert!(said.contains("outcome: NotSent") && said.contains("certificate"), "{said}");
 }
