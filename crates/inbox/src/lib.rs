@@ -51,6 +51,10 @@
 
 mod core_digest;
 mod guard;
+/// The code of the page for receivers, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/inbox.md")]
+mod page {}
 #[cfg(feature = "axum")]
 pub mod http;
 #[cfg(feature = "axum")]

@@ -90,6 +90,42 @@ fn a_key_taken_by_the_guard_is_seen_by_python() {
     assert_eq!(count(&path, "SELECT count(*) FROM shipment"), 1);
 }
 
+/// The function of `docs/inbox.md`, and around it no more than its arguments and its answer.
+fn page(path: &Path, key: &str, body: &str) -> String {
+    let page = include_str!("../../../../docs/inbox.md");
+    let code = page.split_once("```python\n").unwrap().1.split_once("```").unwrap().0;
+    let call = "import sys\n\
+                db = sqlite3.connect(sys.argv[1], timeout=30, isolation_level=None)\n\
+                print(*ship(db, 'urn:shop', sys.argv[2], sys.argv[3].encode()))\n";
+    let mut command = Command::new("python3");
+    command.args(["-c", &format!("{code}\n{call}")]).arg(path).args([key, body]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().into()
+}
+
+#[test]
+fn the_page_s_python_does_what_the_page_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = shop(dir.path());
+    for _ in 0..2 {
+        assert_eq!(page(&path, "a", "{}"), r#"200 completed {"by":"python"}"#);
+    }
+    assert_eq!(page(&path, "a", "{1}"), "422 conflict");
+    assert_eq!(guard(&path, "a", "{}"), r#"repeat {"by":"python"}"#);
+    assert_eq!(guard(&path, "b", "{}"), "first");
+    assert_eq!(page(&path, "b", "{}"), r#"200 completed {"by":"rust"}"#);
+    let refused = "INSERT INTO counterfoil_inbox(source, key, digest, outcome, result)
+                   VALUES ('urn:shop', ?1, ?2, ?3, ?4)";
+    let digest = Digest::of(b"{}").to_hex();
+    let db = connect(&path);
+    db.execute(refused, ("c", &digest, Some("rejected"), Some("sold out"))).unwrap();
+    db.execute(refused, ("d", &digest, None::<&str>, None::<&str>)).unwrap();
+    assert_eq!(page(&path, "c", "{}"), "400 rejected sold out");
+    assert_eq!(page(&path, "d", "{}"), "409 unknown");
+    assert_eq!(count(&path, "SELECT count(*) FROM shipment"), 2);
+}
+
 #[test]
 fn half_a_work_of_a_stranger_is_unfinished() {
     let dir = tempfile::tempdir().unwrap();
