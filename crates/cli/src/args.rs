@@ -4,14 +4,18 @@
 //! each verb gives its flags their meaning.
 
 mod drill;
+mod enqueue;
 mod receiver;
+mod restored;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 pub(crate) use drill::{Contract, Drill, Hold, Part};
+pub(crate) use enqueue::Enqueue;
 pub(crate) use receiver::Receiver;
+pub(crate) use restored::Restored;
 
 /// Counterfoil: a transactional outbox with leased delivery, receipts and an audit.
 #[derive(Clone, Debug, Parser)]
@@ -73,6 +77,10 @@ pub(crate) enum Verb {
     Show(Show),
     /// Prove from the tables that nothing was lost, invented or done twice
     Audit(Audit),
+    /// Look whether store, configuration and receivers fit together
+    Doctor(Reading),
+    /// Say that the store was restored from a backup: what is open may have acted since
+    Restored(Restored),
     /// Pay orders, deliver them to another process, kill processes on the way, and prove the books
     Drill(Drill),
     /// A verb that is none, or none yet.
@@ -93,50 +101,6 @@ pub(crate) struct Init {
     /// For PostgreSQL; not yet
     #[arg(long, hide = true)]
     pub(crate) roles: bool,
-}
-
-/// `enqueue`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Enqueue {
-    /// The command's id: the name of this one intent for ever, 1 to 255 bytes
-    #[arg(value_name = "ID")]
-    pub(crate) id: Option<String>,
-    /// `-` reads the body from standard input
-    #[arg(value_name = "-", value_parser = ["-"])]
-    pub(crate) stdin: Option<String>,
-    /// The destination
-    #[arg(long, value_name = "DESTINATION")]
-    pub(crate) to: Option<String>,
-    /// What kind of command, such as order.paid
-    #[arg(long, value_name = "KIND")]
-    pub(crate) kind: Option<String>,
-    /// The body, as text
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["stdin", "body_file"])]
-    pub(crate) body: Option<String>,
-    /// The body, read from a file, byte for byte; `-` is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "stdin")]
-    pub(crate) body_file: Option<PathBuf>,
-    /// The body's media type
-    #[arg(long, value_name = "TYPE", default_value = "application/json")]
-    pub(crate) content_type: String,
-    /// An extra header; may be given several times
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) header: Vec<String>,
-    /// Not to be sent before this time, RFC 3339, such as 2026-12-01T09:00:00Z. Default: at once
-    #[arg(long, value_name = "TIME", conflicts_with = "in_")]
-    pub(crate) at: Option<String>,
-    /// Not to be sent before so long from now, such as 500ms, 10s, 2h
-    #[arg(long = "in", value_name = "DURATION")]
-    pub(crate) in_: Option<String>,
-    /// Not yet
-    #[arg(long, hide = true)]
-    pub(crate) ordering_key: Option<String>,
-    /// Not yet
-    #[arg(long, hide = true)]
-    pub(crate) expires: Option<String>,
-    /// Not yet
-    #[arg(long, hide = true)]
-    pub(crate) from: Option<PathBuf>,
 }
 
 /// `relay`.

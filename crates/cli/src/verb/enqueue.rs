@@ -40,8 +40,12 @@ pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
         };
         command = command.header(name, value);
     }
-    let store = Found::new(shared)?.open()?;
-    command.not_before = not_before(args.at.as_deref(), args.in_.as_deref(), store.now()?)?;
+    let found = Found::new(shared)?;
+    let store = found.open()?;
+    let now = store.now()?;
+    command.not_before = not_before(args.at.as_deref(), args.in_.as_deref(), now)?;
+    command.expires_at = expires_at(args.expires.as_deref(), command.not_before, now)?;
+    warn_unserved(&found, &command);
     let recorded = store.enqueue_blocking(vec![command])?.pop();
     match recorded {
         Some(Ok(Recorded::Recorded)) => output::line("recorded")?,
@@ -55,7 +59,6 @@ pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
 fn refuse_later_flags(args: &Enqueue) -> Result<(), Failure> {
     let later = [
         ("`--ordering-key` (commands in order)", args.ordering_key.is_some()),
-        ("`--expires` (a time after which a command is not sent)", args.expires.is_some()),
         ("`--from` (many commands at once)", args.from.is_some()),
     ];
     match later.into_iter().find(|(_, given)| *given) {
@@ -96,6 +99,42 @@ fn read_bounded(input: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
         Failure::could_not_run(format!("the body cannot be read from {name}: {error}"))
     })?;
     Ok(body)
+}
+
+/// A mistyped destination waits for ever, and nobody would say so before the relay does.
+fn warn_unserved(found: &Found, command: &Command) {
+    let Some(config) = &found.config else { return };
+    let (to, names) = (command.destination.as_str(), config.destination_names());
+    if !names.is_empty() && !names.iter().any(|name| name == to) {
+        let (file, names) = (config.name(), names.join(", "));
+        tracing::warn!("{file} has no [destination.{to}], so its relay leaves it: it has {names}");
+    }
+}
+
+fn expires_at(
+    text: Option<&str>,
+    not_before: Option<Micros>,
+    now: Micros,
+) -> Result<Option<Micros>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let at = match duration::parse(text) {
+        Ok(span) => now.plus(span),
+        Err(_) => time::parse(text).map_err(|why| {
+            Failure::could_not_run(format!("--expires {why}"))
+                .help("or write how long from now, such as 2h")
+        })?,
+    };
+    let refuse = |why: &str| {
+        let text = format!("--expires {text}: {why}, so it could never be sent");
+        Err(Failure::could_not_run(text).help("give a later time, or leave --expires away"))
+    };
+    if at <= now {
+        return refuse("this is not after now");
+    }
+    if not_before.is_some_and(|from| at <= from) {
+        return refuse("this is not after --at or --in");
+    }
+    Ok(Some(at))
 }
 
 fn not_before(at: Option<&str>, in_: Option<&str>, now: Micros) -> Result<Option<Micros>, Failure> {

@@ -3,13 +3,17 @@
 //! Guarantees: configuration is read before a store is opened, and a store before anything is
 //! sent. Does not: decide anything about a command; that is the domain's.
 
+mod actor;
 mod audit;
+mod doctor;
 mod drill;
 mod enqueue;
 mod init;
 mod list;
+mod next;
 mod receiver;
 mod relay;
+mod restored;
 mod show;
 mod status;
 mod stop;
@@ -41,6 +45,8 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::List(args) => list::run(&shared, args),
         Verb::Show(args) => show::run(&shared, &args),
         Verb::Audit(args) => audit::run(&shared, &args),
+        Verb::Doctor(args) => doctor::run(&shared, &args),
+        Verb::Restored(args) => restored::run(&shared, args),
         Verb::Drill(args) => drill::run(&shared, &args),
         Verb::Other(words) => Err(other(words.first().map_or("", String::as_str))),
     }
@@ -52,13 +58,11 @@ const NOT_YET: &[&str] = &[
     "bench",
     "cancel",
     "completions",
-    "doctor",
     "erase",
     "explain",
     "pause",
     "redeliver",
     "resolve",
-    "restored",
     "resume",
     "retry",
     "up",

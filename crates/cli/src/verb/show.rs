@@ -4,10 +4,11 @@
 //! not: change anything.
 
 use counterfoil_console::json;
-use counterfoil_core::domain::State;
+use counterfoil_core::domain::{Micros, Pace};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{ReceiptStory, Story, Told};
 
+use super::next::Ahead;
 use super::{Found, block_on};
 use crate::args::{Shared, Show};
 use crate::exit::{Ended, Exit, Failure};
@@ -24,19 +25,38 @@ const SHOWN_CHARS: usize = 200;
 pub(crate) fn run(shared: &Shared, args: &Show) -> Ended {
     let found = Found::new(shared)?;
     let store = found.open()?;
-    let Some(story) = block_on(async { Ok(store.show(&args.id).await?) })? else {
+    let looked = block_on(async {
+        let Some(story) = store.show(&args.id).await? else { return Ok(None) };
+        let destination = &story.listed.destination;
+        let contract = store.contracts().await?.remove(destination).flatten();
+        let paused = store.status().await?.paused.remove(destination);
+        let pace = pace(&found, destination);
+        Ok(Some((Ahead::new(contract, pace, paused, store.now()?), story)))
+    })?;
+    let Some((ahead, story)) = looked else {
         let text = format!("{}: no command {:?} was ever recorded", found.path.display(), args.id);
         return Err(Failure::refused(text).help("look it up with `counterfoil list`"));
     };
     if args.json {
         output::line(&json::story(&story).to_string())?;
     } else {
-        output::line(tell(&story).trim_end())?;
+        output::line(tell(&story, &ahead).trim_end())?;
     }
     Ok(Exit::Done)
 }
 
-fn tell(story: &Story) -> String {
+/// As the configuration at hand has it, or the defaults.
+fn pace(found: &Found, destination: &str) -> Pace {
+    let pace = || {
+        let relay = found.relay().ok()?;
+        let all = found.config.as_ref()?.destinations(&relay, &[]).ok()?;
+        Some(all.into_iter().find(|one| one.name.as_str() == destination)?.terms.pace)
+    };
+    // A secret that only the relay is given is no reason to tell nothing.
+    pace().unwrap_or_default()
+}
+
+fn tell(story: &Story, ahead: &Ahead) -> String {
     let row = &story.listed;
     let mut lines = vec![
         format!("{} · {} · to {}", cell(&row.command_id), cell(&row.kind), cell(&row.destination)),
@@ -49,66 +69,53 @@ fn tell(story: &Story) -> String {
     if let Some(headers) = &story.headers {
         lines.push(format!("headers: {}", cell(headers)));
     }
-    lines.push(String::new());
-    lines.push(format!("{}  recorded", time::show(row.recorded_at)));
-    if let Some(first) = story.first_sent_at {
-        lines.push(format!("{}  first sent", time::show(first)));
+    if let Some(expires_at) = story.expires_at {
+        lines.push(format!("expires at {}, if it is not sent by then", time::show(expires_at)));
     }
-    lines.extend(story.tries.iter().map(told));
-    lines.extend(story.actions.iter().map(told));
-    lines.extend(story.receipts.iter().map(receipt));
     lines.push(String::new());
-    lines.push(next(story));
+    lines.extend(happened(story));
+    lines.push(String::new());
+    lines.extend(ahead.tell(story));
     lines.join("\n")
+}
+
+/// What happened, in the order of time.
+fn happened(story: &Story) -> Vec<String> {
+    let at_first = story.first_sent_at.map(|at| (at, "first sent".to_owned()));
+    let mut all = vec![(story.listed.recorded_at, "recorded".to_owned())];
+    all.extend(at_first);
+    all.extend(story.tries.iter().chain(&story.actions).map(told));
+    all.extend(story.receipts.iter().map(receipt));
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(at, what)| format!("{}  {what}", time::show(at))).collect()
 }
 
 fn state_line(story: &Story) -> String {
     let row = &story.listed;
     let doubt = if row.in_doubt { ", in doubt: an attempt may have acted" } else { "" };
-    let attempts = if row.attempts == 1 { "attempt" } else { "attempts" };
-    format!("{}{doubt} · round {}, {} {attempts}", row.state, row.round, row.attempts)
+    let counted = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let mut line = format!("{}{doubt} · round {}", row.state, row.round);
+    line.push_str(&format!(", {}", counted(row.attempts, "attempt")));
+    let asks = story.delivery.as_ref().map_or(0, |open| open.asks);
+    if asks > 0 {
+        line.push_str(&format!(", {}", counted(asks, "question")));
+    }
+    line
 }
 
-fn told(told: &Told) -> String {
-    let (at, what) = (time::show(told.at), cell(&told.what));
-    format!("{at}  {what}: {}: {}", cell(&told.outcome), cell(&told.reason))
+fn told(told: &Told) -> (Micros, String) {
+    let what = cell(&told.what);
+    (told.at, format!("{what}: {}: {}", cell(&told.outcome), cell(&told.reason)))
 }
 
-fn receipt(receipt: &ReceiptStory) -> String {
+fn receipt(receipt: &ReceiptStory) -> (Micros, String) {
     let evidence = receipt.evidence.as_deref().map(cell).unwrap_or_default();
     let by = receipt.source.as_deref().map(cell).unwrap_or_default();
-    let at = time::show(receipt.recorded_at);
     let result = receipt.result.as_deref();
     let result = result.map(|bytes| format!(", result {}", brief(Some(bytes)))).unwrap_or_default();
-    format!(
-        "{at}  receipt of round {}: {} ({evidence}, by {by}){result}",
-        receipt.round, receipt.outcome
-    )
-}
-
-/// What a machine or a person does next.
-fn next(story: &Story) -> String {
-    let row = &story.listed;
-    let at = row.available_at.map(time::show).unwrap_or_default();
-    match story.state() {
-        None => "next: nothing, it has ended".to_owned(),
-        Some(State::Pending) => format!("next: a relay sends it, not before {at}"),
-        Some(State::Sending) => {
-            let owner = story.lease.as_ref().map(|(_, owner)| cell(owner)).unwrap_or_default();
-            format!("next: {owner} settles it; its lease ends {at}, then another relay takes over")
-        }
-        Some(State::Asking) => format!("next: the receiver is asked what became of it, at {at}"),
-        Some(State::Published) => format!("next: its receipt comes; overdue at {at}"),
-        Some(State::Dead) => "next: a person; it surely was not done".to_owned(),
-        Some(State::Uncertain) => {
-            "next: a person looks at the receiver whether it was done".to_owned()
-        }
-        Some(State::Conflict) => {
-            "next: a person; the receiver knows this key with other content (or refuses the \
-             content with the same status)"
-                .to_owned()
-        }
-    }
+    let (round, outcome) = (receipt.round, &receipt.outcome);
+    let said = format!("receipt of round {round}: {outcome} ({evidence}, by {by}){result}");
+    (receipt.recorded_at, said)
 }
 
 fn brief(bytes: Option<&[u8]>) -> String {

@@ -1,0 +1,103 @@
+//! Destinations: do their contracts agree, is each one served, is one paused.
+//!
+//! Guarantees: names what differs, who paused and why. Does not: connect to one.
+
+use counterfoil_console::json;
+use counterfoil_core::domain::Micros;
+use counterfoil_core::port::read::Status;
+
+use super::Look;
+use super::check::Check;
+use crate::config::DestinationSettings;
+use crate::exit::Failure;
+use crate::output::time;
+
+/// A row of the store.
+struct Stored {
+    name: String,
+    contract: Option<String>,
+    paused: Option<Paused>,
+}
+
+/// Who paused it, and why.
+struct Paused {
+    by: String,
+    why: String,
+    at: Micros,
+}
+
+/// Looks at every destination, configured or stored.
+pub(super) fn checks(
+    look: &Look<'_>,
+    configured: &[DestinationSettings],
+    status: &Status,
+) -> Result<Vec<Check>, Failure> {
+    let stored = stored(look).map_err(|error| look.failed(&error))?;
+    let mut checks = Vec::new();
+    for destination in configured {
+        let name = destination.name.as_str();
+        let contract = stored.iter().find(|row| row.name == name);
+        let contract = contract.and_then(|row| row.contract.as_deref());
+        checks.push(agreement(destination, contract).of(name));
+    }
+    if !configured.is_empty() {
+        let served: Vec<_> = configured.iter().map(|one| one.name.to_string()).collect();
+        for (name, open) in json::unserved(status, &served) {
+            checks.push(unserved(open).of(&name));
+        }
+    }
+    for row in &stored {
+        checks.extend(row.paused.as_ref().map(|paused| paused.check().of(&row.name)));
+    }
+    Ok(checks)
+}
+
+fn stored(look: &Look<'_>) -> rusqlite::Result<Vec<Stored>> {
+    let mut statement = look.connection.prepare(include_str!("sql/destinations.sql"))?;
+    let rows = statement.query_map([], |row| {
+        let text =
+            |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(at)?.unwrap_or_default());
+        let (by, why) = (text(2)?, text(3)?);
+        let at: Option<i64> = row.get(4)?;
+        let paused = at.map(|at| Paused { by, why, at: Micros::new(at) });
+        Ok(Stored { name: row.get(0)?, contract: row.get(1)?, paused })
+    })?;
+    rows.collect()
+}
+
+fn agreement(destination: &DestinationSettings, stored: Option<&str>) -> Check {
+    let Some(stored) = stored else {
+        return Check::note("contract", "none is stored yet; the first relay that runs stores it");
+    };
+    let differing = destination.terms.contract.differing(stored.as_bytes());
+    if differing.is_empty() {
+        return Check::well("contract", "the stored one and the configured one agree");
+    }
+    let names = differing.join(", ");
+    Check::wrong(
+        "contract",
+        format!("the stored one and the configured one differ in {names}; no relay starts so"),
+        "restore the old values, or run `counterfoil relay --replace-contract` once",
+    )
+}
+
+fn unserved(open: u64) -> Check {
+    let commands = if open == 1 { "1 open command waits" } else { "open commands wait" };
+    let number = if open == 1 { String::new() } else { format!("{open} ") };
+    Check::wrong(
+        "unserved",
+        format!("{number}{commands}, and this configuration does not name the destination"),
+        "add a table [destination.NAME], or run a relay with a configuration that has one",
+    )
+}
+
+impl Paused {
+    fn check(&self) -> Check {
+        let at = time::show(self.at);
+        Check::wrong(
+            "paused",
+            format!("paused by {} at {at}: {}", self.by, self.why),
+            "nothing is sent there until it is resumed; look first whether the reason is gone",
+        )
+    }
+}

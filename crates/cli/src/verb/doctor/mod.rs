@@ -1,0 +1,133 @@
+//! `doctor`: looks whether store, configuration and receivers fit together.
+//!
+//! Guarantees: reads only, but for the control question, a GET that never acts; every check is
+//! one line with a verdict, and what is wrong has a way out. Does not: send a command, or try a
+//! destination's `url`.
+
+mod check;
+mod destination;
+mod file;
+mod question;
+mod trigger;
+
+use std::path::Path;
+
+use counterfoil_core::port::Store;
+use counterfoil_sqlite::{Options, SqliteStore};
+use rusqlite::Connection;
+use serde_json::json;
+
+use super::{Found, block_on};
+use crate::args::{Reading, Shared};
+use crate::config::{Config, DestinationSettings, RelaySettings, warnings};
+use crate::exit::{Ended, Exit, Failure};
+use crate::output;
+use check::{Check, Verdict};
+
+/// Does `doctor`.
+///
+/// # Errors
+/// The configuration cannot be read, or the store cannot be opened; then that check is told.
+pub(crate) fn run(shared: &Shared, args: &Reading) -> Ended {
+    let found = Found::new(shared)?;
+    let patient = Patient::new(&found)?;
+    let mut checks = vec![file::library()];
+    let opened = SqliteStore::open(&found.path, Options::default());
+    let store = match opened {
+        Ok(store) => store,
+        Err(error) => {
+            // The verb could not run, and what it saw is told all the same.
+            checks.push(Check::wrong("store", error.to_string(), "nothing more can be looked at"));
+            print(&checks, args.json)?;
+            return Err(Failure::could_not_run(error));
+        }
+    };
+    checks.extend(patient.checks(&found, &store)?);
+    print(&checks, args.json)?;
+    let is_well = checks.iter().all(|check| check.verdict != Verdict::Wrong);
+    Ok(if is_well { Exit::Done } else { Exit::Refused })
+}
+
+/// What the configuration at hand says.
+struct Patient<'f> {
+    config: Option<&'f Config>,
+    relay: RelaySettings,
+    destinations: Vec<DestinationSettings>,
+    notes: Vec<Check>,
+}
+
+impl<'f> Patient<'f> {
+    /// Reads all of the configuration, as a relay would.
+    fn new(found: &'f Found) -> Result<Self, Failure> {
+        let relay = found.relay()?;
+        let config = found.config.as_ref();
+        let Some(config) = config.filter(|config| !config.destination_names().is_empty()) else {
+            let text = "no destination is configured here, so contracts cannot be compared, and \
+                        nobody can say what is unserved";
+            let notes = vec![Check::note("config", text)];
+            return Ok(Self { config, relay, destinations: Vec::new(), notes });
+        };
+        let destinations = config.destinations(&relay, &[])?;
+        let notes = warnings(&destinations, config.api()?.as_ref());
+        let notes = notes
+            .into_iter()
+            .map(|warning| Check::note("config", warning.text).of(&warning.destination));
+        let notes = notes.collect();
+        Ok(Self { config: Some(config), relay, destinations, notes })
+    }
+
+    fn checks(&self, found: &Found, store: &SqliteStore) -> Result<Vec<Check>, Failure> {
+        let look = Look::new(&found.path)?;
+        let mut checks = file::checks(&look, &self.source()?, &store.source())?;
+        checks.extend(trigger::checks(&look)?);
+        checks.extend(self.notes.iter().cloned());
+        let configured = self.config.filter(|_| !self.destinations.is_empty());
+        block_on(async {
+            let status = store.status().await?;
+            checks.extend(destination::checks(&look, &self.destinations, &status)?);
+            if let Some(config) = configured {
+                for destination in &self.destinations {
+                    let asked = question::check(config, &self.relay, destination, store).await?;
+                    checks.extend(asked);
+                }
+            }
+            Ok(checks)
+        })
+    }
+
+    fn source(&self) -> Result<Option<String>, Failure> {
+        self.config.map_or(Ok(None), Config::source)
+    }
+}
+
+/// The file, as its own connections have it, for reading.
+struct Look<'p> {
+    path: &'p Path,
+    connection: Connection,
+    version: i64,
+}
+
+impl<'p> Look<'p> {
+    /// Opened as a store opens it, then for reading only.
+    fn new(path: &'p Path) -> Result<Self, Failure> {
+        let (connection, schema) =
+            counterfoil_sqlite::open_own(path).map_err(Failure::could_not_run)?;
+        let look = Self { path, connection, version: schema.version };
+        look.connection.pragma_update(None, "query_only", true).map_err(|why| look.failed(&why))?;
+        Ok(look)
+    }
+
+    fn failed(&self, error: &rusqlite::Error) -> Failure {
+        Failure::could_not_run(format!("{}: SQLite says: {error}", self.path.display()))
+    }
+}
+
+fn print(checks: &[Check], is_json: bool) -> Result<(), Failure> {
+    if is_json {
+        let well = checks.iter().all(|check| check.verdict != Verdict::Wrong);
+        let checks: Vec<_> = checks.iter().map(Check::json).collect();
+        return output::line(&json!({ "well": well, "checks": checks }).to_string());
+    }
+    let lines: Vec<_> = checks.iter().map(Check::tell).collect();
+    output::line(&lines.join("\n"))
+}

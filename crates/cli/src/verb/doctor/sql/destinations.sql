@@ -1,0 +1,2 @@
+-- all of a small table, by its primary key.
+SELECT name, contract, paused_by, paused_why, paused_at FROM counterfoil_destination ORDER BY name;
