@@ -81,6 +81,12 @@ pub(super) fn check_not_there(words: &NotThere) -> Result<(), HttpRefused> {
     if !matches!(words.status, 200..=599) {
         return refused("ask.not_there.status", "is no status that ends a request");
     }
+    if matches!(words.status, 200..=299) && words.json.is_none() {
+        return refused(
+            "ask.not_there.status",
+            "is a 2xx alone, which says that something is there; name the words by json and in",
+        );
+    }
     match (&words.json, words.one_of.is_empty()) {
         (Some(json), false) => check_pointer("ask.not_there.json", json),
         (None, true) => Ok(()),
@@ -160,6 +166,8 @@ mod tests {
         };
         assert_eq!(of(404, Some("/error"), &["no_such_key"]), Ok(()));
         assert_eq!(of(404, None, &[]), Ok(()));
+        assert_eq!(of(200, Some("/code"), &["none"]), Ok(()));
+        assert!(of(200, None, &[]).unwrap_err().to_string().contains("2xx alone"));
         assert!(of(404, Some("/error"), &[]).unwrap_err().to_string().contains("not_there.in"));
         assert!(of(404, None, &["x"]).unwrap_err().to_string().contains("not_there.json"));
         assert!(of(404, Some("error"), &["x"]).unwrap_err().to_string().contains("pointer"));
