@@ -22,7 +22,7 @@ pub(crate) const VERBS: [&str; 7] = [
 pub(crate) const PASS: i64 = -4_850_183_029_413_771_009;
 
 /// One command of each state; `a-` and `e-` ids are archived and erased.
-const STATES: &str = "
+pub(crate) const STATES: &str = "
   INSERT INTO counterfoil_outbox(n, command_id, destination, kind, body) VALUES
     (1, 'pending-1', 'd', 'k', 'b'), (2, 'sending-1', 'd', 'k', 'b'),
     (3, 'published-1', 'd', 'k', 'b'), (4, 'dead-1', 'd', 'k', 'b'),

@@ -15,8 +15,11 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 const COLUMNS: [(&str, &str); 9] = [
-    ("outbox", "n command_id stream seq idx destination kind body core_digest not_before"),
-    ("delivery", "n destination state round attempts token available_at"),
+    (
+        "outbox",
+        "n command_id stream seq idx destination kind body core_digest not_before expires_at",
+    ),
+    ("delivery", "n destination state round attempts token available_at expires_at"),
     ("receipt", "n round outcome result evidence source destination attempts token recorded_at"),
     ("report", "command_id outcome result evidence token"),
     ("reporting", "command_id outcome result evidence token"),
@@ -110,7 +113,7 @@ const RELAY: [&str; 3] = [
 ];
 
 /// Each broken law as a row; none in a sound store.
-const LAWS: [&str; 6] = [
+const LAWS: [&str; 7] = [
     "SELECT 'in none or two: ' || command_id FROM counterfoil_outbox o
      LEFT JOIN counterfoil_delivery d ON d.n = o.n
      WHERE CASE WHEN d.n IS NULL
@@ -119,6 +122,8 @@ const LAWS: [&str; 6] = [
      END",
     "SELECT 'orphan ' || n FROM (SELECT n FROM counterfoil_delivery UNION ALL
        SELECT n FROM counterfoil_receipt) WHERE n NOT IN (SELECT n FROM counterfoil_outbox)",
+    "SELECT 'another expiry ' || d.n FROM counterfoil_delivery d JOIN counterfoil_outbox o
+       ON o.n = d.n WHERE d.expires_at IS NOT o.expires_at",
     "SELECT 'archived and here ' || command_id FROM counterfoil_archived JOIN counterfoil_outbox
        USING (command_id)",
     "SELECT 'open + tally <> outbox + archived' WHERE

@@ -1,0 +1,151 @@
+//! A file of the version before, with rows in every state, becomes one of this version.
+
+use std::path::PathBuf;
+
+use counterfoil_core::audit::{AuditOptions, audit};
+use counterfoil_core::domain::Micros;
+use counterfoil_core::port::Store as _;
+use counterfoil_core::port::store::Swept;
+use counterfoil_sqlite::{
+    Options, SCHEMA_VERSION, SqliteStore, init, migrate, open_own, open_reader,
+};
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use tempfile::TempDir;
+
+use crate::guards::{Fixture, STATES};
+use crate::store::{claim, completed, declare, settle_all};
+
+/// The schema files of version 5.
+const VERSION_5: [&str; 5] = [
+    include_str!("../../../../sql/sqlite/schema/0001_tables.sql"),
+    include_str!("../../../../sql/sqlite/schema/0002_outbox.sql"),
+    include_str!("../../../../sql/sqlite/schema/0003_report.sql"),
+    include_str!("../../../../sql/sqlite/schema/0004_receiver.sql"),
+    include_str!("../../../../sql/sqlite/schema/0005_own.sql"),
+];
+
+/// A file of version 5, and what its own program wrote with triggers off.
+fn version_5(rows: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let old = Connection::open(&path).unwrap();
+    old.pragma_update(None, "journal_mode", "wal").unwrap();
+    for file in VERSION_5 {
+        old.execute_batch(file).unwrap();
+    }
+    old.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
+    old.execute_batch(rows).unwrap();
+    (folder, path)
+}
+
+/// Every row of every table but meta, in the columns of version 5.
+fn rows(path: &PathBuf) -> Vec<String> {
+    let store = Connection::open(path).unwrap();
+    let list = |sql: &str| -> Vec<String> {
+        let mut query = store.prepare(sql).unwrap();
+        query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE \
+                  'counterfoil_%' AND name <> 'counterfoil_meta' ORDER BY name";
+    let mut rows = Vec::new();
+    for table in list(tables) {
+        let columns = format!(
+            "SELECT name FROM pragma_table_info('{table}') \
+             WHERE NOT ('{table}' = 'counterfoil_delivery' AND name = 'expires_at')"
+        );
+        let columns = list(&columns).join(") || ', ' || quote(");
+        rows.extend(list(&format!("SELECT '{table} ' || quote({columns}) FROM {table}")));
+    }
+    rows
+}
+
+#[test]
+fn every_row_of_the_version_before_stays_as_it_was() {
+    let (_folder, path) = version_5(STATES);
+    let before = rows(&path);
+    assert!(before.len() > 30, "{before:#?}");
+    let refused = open_own(&path).map(drop).unwrap_err();
+    assert_eq!(refused.code(), "CF0509", "{refused}");
+    assert_eq!(open_reader(&path).map(drop).unwrap_err().code(), "CF0509");
+    let (own, schema) = init(&path, None).unwrap();
+    assert_eq!((schema.found, schema.version), (5, SCHEMA_VERSION));
+    assert_eq!(rows(&path), before);
+    let kept = "SELECT count(*) FROM counterfoil_delivery WHERE expires_at IS NOT NULL";
+    assert_eq!(own.query_row(kept, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    let checked: String = own.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(checked, "ok");
+    assert_eq!(init(&path, None).unwrap().1.found, SCHEMA_VERSION, "twice changes nothing");
+}
+
+#[test]
+fn an_upgraded_file_has_the_schema_of_a_new_one() {
+    let (_folder, path) = version_5(STATES);
+    // A person's own tool, with triggers on.
+    migrate(&mut Connection::open(&path).unwrap(), None).unwrap();
+    let objects = |connection: &Connection| -> Vec<String> {
+        let sql = "SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema \
+                   ORDER BY type, name";
+        let mut query = connection.prepare(sql).unwrap();
+        query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let new = Fixture::empty();
+    assert_eq!(objects(&open_own(&path).unwrap().0), objects(&new.own));
+}
+
+#[test]
+fn the_guards_of_an_upgraded_file_take_an_expiry_and_nothing_else_new() {
+    let (_folder, path) = version_5(STATES);
+    let stranger = Connection::open(&path).unwrap();
+    let insert = |id: &str, column: &str, value: &str| {
+        let sql = format!(
+            "INSERT INTO counterfoil_outbox(command_id, destination, kind, body, {column}) \
+             VALUES ('{id}', 'd', 'k', 'b', {value})"
+        );
+        stranger.execute(&sql, []).map_err(|error| error.to_string())
+    };
+    let refused = insert("new", "expires_at", "1764421200000000").unwrap_err();
+    assert!(refused.contains("CF0114"), "{refused}");
+    // The stranger's connection stays open, as a long-running service's does.
+    init(&path, None).unwrap();
+    assert_eq!(insert("new", "expires_at", "1764421200000000"), Ok(1));
+    assert!(insert("newer", "expires_at", "1764421200").unwrap_err().contains("CF0115"));
+    assert!(insert("newer", "ordering_key", "'lane'").unwrap_err().contains("CF0113"));
+    assert_eq!(insert("pending-1", "not_before", "1764421200000000"), Ok(0), "it stands");
+    let meta = stranger.execute("UPDATE counterfoil_meta SET version = 5", []).unwrap_err();
+    assert!(meta.to_string().contains("CF0131"), "{meta}");
+    let copied = "SELECT d.expires_at FROM counterfoil_delivery d JOIN counterfoil_outbox o \
+                  ON o.n = d.n WHERE o.command_id = 'new'";
+    let copied: i64 = stranger.query_row(copied, [], |row| row.get(0)).unwrap();
+    assert_eq!(copied, 1_764_421_200_000_000);
+}
+
+/// What a relay of the version before had claimed and what waited goes on, and the laws hold.
+#[tokio::test]
+async fn work_goes_on_in_an_upgraded_file() {
+    let minute_ago = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - 60000000";
+    let rows = "INSERT INTO counterfoil_outbox(n, command_id, destination, kind, body) VALUES
+           (1, 'waits', 'shipping', 'k', 'b'), (2, 'sent', 'shipping', 'k', 'b'),
+           (3, 'done', 'shipping', 'k', 'b');
+         INSERT INTO counterfoil_delivery(n, destination, state, round, round_since, attempts,
+           token, available_at, lease_until, lease_owner, first_sent_at, last_lease_until) VALUES
+           (1, 'shipping', 'pending', 1, NULL, 0, 0, NOW, NULL, NULL, NULL, NULL),
+           (2, 'shipping', 'sending', 1, NOW, 1, NOW, NOW + 1, NOW + 1, 'old relay', NOW, NOW + 1);
+         INSERT INTO counterfoil_receipt(n, round, outcome, evidence, source, destination,
+           attempts, token, recorded_at) VALUES
+           (3, 1, 'completed', 'e', 'report', 'shipping', 1, NOW, NOW);
+         INSERT INTO counterfoil_tally VALUES ('shipping', 'completed', 1);";
+    let (_folder, path) = version_5(&rows.replace("NOW", minute_ago));
+    SqliteStore::init(&path, None).unwrap();
+    let store = SqliteStore::open(&path, Options::default()).unwrap();
+    declare(&store).await;
+    assert_eq!(store.sweep(10).await.unwrap(), Swept::default());
+    let claimed = store.exchange(claim(10)).await.unwrap().claimed;
+    let taken: Vec<_> = claimed.iter().map(|claimed| claimed.taken_over).collect();
+    assert_eq!(taken, [false, true], "the lease of the old relay ran out");
+    let settled = settle_all(&store, &claimed, completed()).await.settled;
+    assert_eq!(settled.len(), 2);
+    let report = audit(&store, AuditOptions::default()).await.unwrap();
+    assert_eq!(report.violations, []);
+    assert_eq!(store.restored(Micros::EARLIEST, "ada").await.unwrap(), 0);
+}
