@@ -165,6 +165,32 @@ async fn after_a_redelivery_an_earlier_rounds_word_changes_nothing() {
     let say = |token| work.complete(&id("a"), Some(b"r"), "e", token).unwrap();
     assert_eq!(say(Some(claimed.delivery.token)), Reported::Recorded);
     work.commit().unwrap();
+    redeliver(&folder);
+    let work = begin(&mut worker);
+    let say = |result: &[u8]| work.complete(&id("a"), Some(result), "e", None).unwrap();
+    assert_eq!(say(b"r"), Reported::Repeated, "it is the report of round 1, come late");
+    assert_eq!(say(b"again"), Reported::Recorded, "this one is not");
+    work.commit().unwrap();
+    assert_eq!(store.show("a").await.unwrap().unwrap().receipts.len(), 2);
+}
+
+/// The word that contradicted round 1 ends round 2, and is a repeat from then on.
+#[tokio::test]
+async fn a_contradiction_of_an_earlier_round_is_none_of_this_one() {
+    let (folder, store, mut worker) = shared().await;
+    store.enqueue(vec![command("a")]).await.unwrap();
+    let work = begin(&mut worker);
+    assert_eq!(work.complete(&id("a"), None, "e", None).unwrap(), Reported::Recorded);
+    assert_eq!(work.reject(&id("a"), None, "e", None).unwrap(), Reported::Contradiction);
+    work.commit().unwrap();
+    redeliver(&folder);
+    let work = begin(&mut worker);
+    assert_eq!(work.reject(&id("a"), None, "e", None).unwrap(), Reported::Recorded);
+    assert_eq!(work.reject(&id("a"), None, "e", None).unwrap(), Reported::Repeated);
+}
+
+/// Delivers the only command again, as a person's verb would.
+fn redeliver(folder: &TempDir) {
     let (own, _) = open_own(&folder.path().join("s.db")).unwrap();
     own.execute_batch(
         "BEGIN; UPDATE counterfoil_tally SET count = 0;
@@ -173,12 +199,6 @@ async fn after_a_redelivery_an_earlier_rounds_word_changes_nothing() {
          COMMIT;",
     )
     .unwrap();
-    let work = begin(&mut worker);
-    let say = |result: &[u8]| work.complete(&id("a"), Some(result), "e", None).unwrap();
-    assert_eq!(say(b"r"), Reported::Repeated, "it is the report of round 1, come late");
-    assert_eq!(say(b"again"), Reported::Recorded, "this one is not");
-    work.commit().unwrap();
-    assert_eq!(store.show("a").await.unwrap().unwrap().receipts.len(), 2);
 }
 
 #[tokio::test]
