@@ -1,12 +1,12 @@
 //! A warehouse over HTTP: takes each order from its stock once, however often its command comes.
 //!
 //! Guarantees: key, stock and answer commit together. Does not: speak TLS.
+#![allow(clippy::result_large_err, reason = "axum's own error carries a whole response")]
 use std::{error::Error, sync::Arc, sync::Mutex, sync::PoisonError};
 
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{Response, Result};
-use axum::{Router, body::Bytes, routing::post};
+use axum::{Router, body::Bytes, response::Response, response::Result, routing::post};
 use counterfoil_inbox::http::{Caller, IdempotencyKey, Problem, Reply};
 use counterfoil_inbox::{RETENTION, Source, begin, core_digest, receiver::Callers};
 use counterfoil_sqlite::InboxTx;

@@ -1,6 +1,7 @@
 //! The flags of `receiver`.
 //!
-//! Guarantees: faults are flags, never a variable of the environment. Does not: read the token file.
+//! Guarantees: faults are flags, never a variable of the environment. Does not: read the token's
+//! file.
 
 use std::path::PathBuf;
 

@@ -35,8 +35,8 @@ impl Problem {
         Self { status, code, title, detail: detail.into(), error: None, headers: Vec::new() }
     }
 
-    /// The service cannot answer now, 503 `CF0715` with `Retry-After`: the sender does not know what
-    /// happened and repeats, and the key folds it.
+    /// The service cannot answer now, 503 `CF0715` with `Retry-After`: the sender does not know
+    /// what happened and repeats, and the key folds it.
     ///
     /// For whatever fails around the guard: a lock, a pool, BEGIN, the business write, COMMIT.
     pub fn unavailable(why: impl fmt::Display) -> Self {

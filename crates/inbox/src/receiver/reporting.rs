@@ -8,7 +8,7 @@
 use std::fmt;
 
 use axum::http::header::AUTHORIZATION;
-use axum::http::uri::Scheme;
+use axum::http::uri::{Authority, Scheme};
 use axum::http::{HeaderMap, HeaderValue, Uri};
 
 use crate::source::Source;
@@ -149,7 +149,7 @@ impl fmt::Debug for Reporting {
 
 /// HTTP, a host, no user, and a path that means what it says.
 fn is_plain(uri: &Uri) -> bool {
-    let authority = uri.authority().map(|authority| authority.as_str());
+    let authority = uri.authority().map(Authority::as_str);
     let segment_is_dots = |segment: &str| {
         let segment = segment.to_ascii_lowercase().replace("%2e", ".");
         segment == "." || segment == ".."
