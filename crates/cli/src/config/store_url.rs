@@ -8,14 +8,16 @@ use std::path::PathBuf;
 use super::Config;
 use crate::exit::Failure;
 
+/// The flag that names a store.
+const STORE: &str = "--store";
 /// The environment variable that names a store.
 pub(crate) const VARIABLE: &str = "COUNTERFOIL_STORE";
 
-/// Reads `sqlite:path`.
+/// Reads `sqlite:path`, the value of `flag` or of what stands for it.
 ///
 /// # Errors
 /// What is wrong with it and how to write it.
-pub(crate) fn parse(url: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn parse(flag: &str, url: &str) -> Result<PathBuf, Failure> {
     if let Some(path) = url.strip_prefix("sqlite:") {
         if path.is_empty() || path == ":memory:" || path.starts_with(":memory:") {
             return Err(Failure::could_not_run(format!("{url:?} names no file"))
@@ -34,8 +36,12 @@ pub(crate) fn parse(url: &str) -> Result<PathBuf, Failure> {
             Failure::not_yet(&format!("a {scheme}:// store")).help("use sqlite:PATH for now")
         );
     }
-    Err(Failure::could_not_run("the store is no URL of the form sqlite:PATH")
-        .help("write, for instance, --store sqlite:orders.db"))
+    if flag == STORE {
+        return Err(Failure::could_not_run("the store is no URL of the form sqlite:PATH")
+            .help("write, for instance, --store sqlite:orders.db"));
+    }
+    Err(Failure::could_not_run(format!("{flag} is no URL of the form sqlite:PATH"))
+        .help(format!("write, for instance, {flag} sqlite:warehouse.db")))
 }
 
 /// The URL of `--store`, else of `COUNTERFOIL_STORE`.
@@ -60,7 +66,7 @@ pub(crate) fn find(named: Option<String>, config: Option<&Config>) -> Result<Pat
              ./counterfoil.toml or the file of --config",
         ));
     };
-    parse(&url)
+    parse(STORE, &url)
 }
 
 #[cfg(test)]
@@ -69,17 +75,17 @@ mod tests {
 
     #[test]
     fn a_sqlite_url_is_a_path() {
-        assert_eq!(parse("sqlite:orders.db"), Ok(PathBuf::from("orders.db")));
-        assert_eq!(parse("sqlite:/a b/订单.db"), Ok(PathBuf::from("/a b/订单.db")));
+        assert_eq!(parse(STORE, "sqlite:orders.db"), Ok(PathBuf::from("orders.db")));
+        assert_eq!(parse(STORE, "sqlite:/a b/订单.db"), Ok(PathBuf::from("/a b/订单.db")));
     }
 
     #[test]
     fn other_urls_are_refused_without_their_passwords() {
-        let refused = parse("postgres://me:hunter2@db/x").unwrap_err().whole();
+        let refused = parse(STORE, "postgres://me:hunter2@db/x").unwrap_err().whole();
         assert!(refused.contains("not yet: a postgres:// store"), "{refused}");
         assert!(!refused.contains("hunter2"), "{refused}");
         for url in ["orders.db", "sqlite:", "sqlite::memory:", "sqlite://a.db", "mysql://x", ""] {
-            let refused = parse(url).unwrap_err().whole();
+            let refused = parse(STORE, url).unwrap_err().whole();
             assert!(refused.starts_with("[2]") && refused.contains("sqlite:PATH"), "{refused}");
         }
     }

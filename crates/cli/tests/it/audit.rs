@@ -121,12 +121,31 @@ fn what_cannot_be_audited_is_named() {
     change(&desk, "plain.db", "CREATE TABLE t(a)");
     let said = run(&["audit", "--inbox", "sqlite:plain.db"]);
     said.refuses(2, &["plain.db", "no inbox"]);
-    run(&["audit", "--inbox", "shipping.db"]).refuses(2, &["sqlite:PATH"]);
-    for sql in ["SELECT id FROM no_such_table", "DELETE FROM counterfoil_outbox"] {
-        desk.write("counterfoil.toml", &format!("[audit]\nexpect = [\"{sql}\"]\n"));
-        let said = run(&["audit"]);
-        assert_eq!(said.code, Some(2), "{said:?}");
-        assert!(said.err.starts_with("error: "), "{said:?}");
+    let said = run(&["audit", "--inbox", "shipping.db"]);
+    said.refuses(2, &["--inbox is no URL", "sqlite:PATH", "--inbox sqlite:warehouse.db"]);
+    assert!(!said.err.contains("--store"), "{said:?}");
+}
+
+/// The story: a table was renamed, the audit said "the store is broken", and a backup was fetched.
+#[test]
+fn a_query_that_fails_is_named_and_the_store_is_not_called_broken() {
+    let desk = Desk::new();
+    desk.enqueue("a");
+    for (sql, why) in [
+        ("SELECT id FROM no_such_table", "no such table"),
+        ("DELETE FROM counterfoil_outbox", "no SELECT"),
+        ("SELECT id FROM", "incomplete input"),
+    ] {
+        for query in [format!("\"{sql}\""), format!("{{ sql = \"{sql}\", kind = \"order.paid\" }}")]
+        {
+            desk.write(
+                "counterfoil.toml",
+                &format!("[audit]\nexpect = [\"SELECT 'a'\", {query}]\n"),
+            );
+            let said = desk.run(&["audit", "--store", "sqlite:orders.db"]);
+            said.refuses(2, &["[audit] expect", sql, why, "correct the query"]);
+            assert!(!said.err.contains("broken"), "{said:?}");
+        }
     }
 }
 

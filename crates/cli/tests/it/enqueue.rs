@@ -86,7 +86,9 @@ fn what_is_missing_or_malformed_is_named() {
     refused(&["--in", "10"], 2, &["--in \"10\"", "number and a unit"]);
     refused(&["--at", "1970-01-01T00:00:00Z"], 1, &["not_before", "microseconds"]);
     refused(&["--ordering-key", "k"], 2, &["not yet", "`--ordering-key`"]);
-    refused(&["--expires", "1h"], 2, &["not yet", "`--expires`"]);
+    refused(&["--expires", "soon"], 2, &["--expires \"soon\"", "RFC 3339", "2h"]);
+    refused(&["--expires", "2020-01-01T00:00:00Z"], 2, &["not after now", "never be sent"]);
+    refused(&["--expires", "1h", "--in", "2h"], 2, &["not after --at or --in"]);
     run(&["--from", "f.jsonl"]).refuses(2, &["not yet", "`--from`"]);
     assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_outbox"), 0);
 }
@@ -113,6 +115,36 @@ fn headers_type_and_time_are_stored() {
     assert_eq!(shown["available_at"], "2030-12-31T23:00:00Z");
     enqueue(&desk, "b", &["--body", "x", "--in", "2h"]).is_done();
     assert!(desk.show("b")["not_before"].as_str() > desk.show("b")["recorded_at"].as_str());
+}
+
+#[test]
+fn an_expiry_is_a_time_or_a_length_of_time() {
+    let desk = Desk::new();
+    enqueue(&desk, "a", &["--body", "x", "--expires", "2031-01-01T00:00:00Z"]).is_done();
+    assert_eq!(desk.show("a")["expires_at"], "2031-01-01T00:00:00Z");
+    enqueue(&desk, "b", &["--body", "x", "--expires", "2h"]).is_done();
+    assert!(desk.show("b")["expires_at"].as_str() > desk.show("b")["recorded_at"].as_str());
+    let told = desk.run(&[&["show", "a"][..], &STORE].concat());
+    let words =
+        ["expires at 2031-01-01T00:00:00Z", "if it still waits at 2031", "it ends, expired"];
+    for word in words {
+        assert!(told.is_done().out.contains(word), "{word}: {told:?}");
+    }
+}
+
+/// The story: `--to shiping` said `recorded`, and the order waited until somebody looked.
+#[test]
+fn a_destination_that_is_not_configured_is_said_and_recorded_all_the_same() {
+    let desk = Desk::new();
+    desk.configure(9, "false", "");
+    let what = ["enqueue", "a", "--kind", "k", "--body", "1", "--to"];
+    let said = desk.run(&[&what[..], &["shiping"]].concat());
+    assert_eq!(said.is_done().out, "recorded\n");
+    for word in ["[destination.shiping]", "it has shipping"] {
+        assert!(said.err.contains(word), "{said:?}");
+    }
+    let what = ["enqueue", "b", "--kind", "k", "--body", "1", "--to", "shipping"];
+    assert!(desk.run(&what).is_done().err.is_empty());
 }
 
 #[test]

@@ -29,23 +29,40 @@ fn rows_of(text: &str) -> BTreeSet<String> {
 fn keys_of<'s>(source: &'s str, table: &str) -> Vec<&'s str> {
     let begin = source.find(&format!("struct {table} {{")).unwrap();
     let inside = source[begin..].split("\n}").next().unwrap();
-    let fields = inside.lines().filter_map(|line| line.trim().strip_prefix("pub(crate) "));
-    let names = fields.filter_map(|field| field.split(':').next());
+    let fields = inside.lines().skip(1).filter(|line| !line.trim().starts_with(['#', '/']));
+    let names = fields.filter_map(|field| field.trim().split(':').next());
+    let names = names.map(|name| name.trim_start_matches("pub(crate) ").trim_start_matches("r#"));
     names.filter(|name| !name.starts_with('_')).collect()
 }
 
 #[test]
 fn every_key_of_the_configuration_has_its_row() {
     let source = read("crates/cli/src/config/file.rs");
+    let all = ["ask", "habits", "tls", "api"]
+        .map(|file| read(&format!("crates/cli/src/config/{file}.rs")));
+    let all = format!("{source}{}", all.concat());
     let mut keys = BTreeSet::new();
+    // Tables, which have rows of their own.
+    let tables = ["retry", "ask", "not_there", "success", "outcome", "key", "tls", "tokens"];
     for (table, before) in [
         ("StoreTable", "[store] "),
         ("RelayTable", "[relay] "),
+        ("ApiTable", "[api] "),
+        ("TokenTable", "[api] tokens."),
         ("AuditTable", "[audit] "),
         ("DestinationTable", ""),
         ("RetryTable", "retry."),
+        ("AskTable", "ask."),
+        ("NotThereTable", "ask.not_there."),
+        ("SuccessTable", "success."),
+        ("OutcomeTable", "outcome."),
+        ("KeyTable", "key."),
+        ("TlsTable", "tls."),
     ] {
-        let names = keys_of(&source, table).into_iter().filter(|name| *name != "retry");
+        let is_inner = before.contains('.');
+        let names = keys_of(&all, table).into_iter();
+        let names =
+            names.filter(|name| (is_inner && *name != "not_there") || !tables.contains(name));
         keys.extend(names.map(|name| format!("{before}{name}")));
     }
     let page = read("docs/configuration.md");

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use counterfoil_core::audit::{AuditOptions, AuditReport, Expect, InboxMatch, audit, match_inbox};
 use counterfoil_core::port::Store;
+use counterfoil_core::port::store::StoreError;
 use counterfoil_sqlite::SqliteStore;
 use serde_json::json;
 
@@ -54,7 +55,7 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
     if args.inbox_query.is_some() {
         return Err(Failure::not_yet("`--inbox-query` (a receiver whose own table is the inbox)"));
     }
-    let inbox = args.inbox.as_deref().map(store_url::parse).transpose()?;
+    let inbox = args.inbox.as_deref().map(|url| store_url::parse("--inbox", url)).transpose()?;
     let found = Found::new(shared)?;
     let expect = found.config.as_ref().map_or_else(|| Ok(Vec::new()), Config::expect)?;
     let store = found.open()?;
@@ -83,7 +84,8 @@ pub(super) async fn check(
         None => Expect::new(sql),
     });
     let options = queries.fold(AuditOptions::default(), AuditOptions::expect);
-    let mut report = audit(store, options).await?;
+    let asked: Vec<_> = options.expect.iter().map(|expect| expect.sql.clone()).collect();
+    let mut report = audit(store, options).await.map_err(|error| failed(error, &asked))?;
     let commands = report.checked.commands;
     let is_matched = inbox.is_some();
     if let Some(Receiver { path, destinations }) = inbox {
@@ -96,6 +98,19 @@ pub(super) async fn check(
         report = report.and(matched.map_err(Failure::could_not_run)?);
     }
     Ok(Checked { report, commands, expects, inbox: is_matched })
+}
+
+/// A query of the user's own that fails says nothing about the store.
+fn failed(error: StoreError, asked: &[String]) -> Failure {
+    if let StoreError::Broken(why) = &error
+        && asked.iter().any(|sql| why.contains(&format!("{sql:?}")))
+    {
+        return Failure::could_not_run(format!("[audit] expect: {why}")).help(
+            "correct the query: it reads tables of the store's own file, and its first column is \
+             command ids",
+        );
+    }
+    error.into()
 }
 
 /// A mistyped name would match nothing, and so find nothing.

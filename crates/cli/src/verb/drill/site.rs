@@ -63,7 +63,7 @@ impl Site {
         let made = tempfile::Builder::new().prefix("counterfoil-drill-").tempdir();
         let made = made.map_err(|error| no_file("a temporary folder", &error))?;
         let (store, shipping) = match store {
-            Some(url) => beside(&store_url::parse(url)?)?,
+            Some(url) => beside(&store_url::parse("--store", url)?)?,
             None => (made.path().join("orders.db"), made.path().join("shipping.db")),
         };
         let folder = if keep { Folder::Kept(made.keep()) } else { Folder::Removed(made) };
