@@ -19,6 +19,8 @@ pub(crate) struct Running {
     /// The place of its destination.
     pub(crate) destination: usize,
     pub(crate) gate: Arc<Gate>,
+    /// Until when it may begin, by the boot clock.
+    begin_before: Micros,
     /// In the store's time.
     pub(crate) started_at: Micros,
     pub(crate) began: Instant,
@@ -33,7 +35,7 @@ impl Running {
     pub(crate) fn new(
         claimed: Claimed,
         destination: usize,
-        gate: Arc<Gate>,
+        (gate, begin_before): (Arc<Gate>, Micros),
         started_at: Micros,
         renew_every: Option<Duration>,
         issued: Instant,
@@ -43,7 +45,17 @@ impl Running {
         let renew_at = renew_every.and_then(|every| issued.checked_add(every));
         let began = Instant::now();
         let lost = false;
-        Self { claimed, destination, gate, started_at, began, lost, renew_every, renew_at }
+        Self {
+            claimed,
+            destination,
+            gate,
+            begin_before,
+            started_at,
+            began,
+            lost,
+            renew_every,
+            renew_at,
+        }
     }
 }
 
@@ -60,12 +72,19 @@ pub(crate) struct Attempts {
     vacant: Vec<usize>,
     /// No renewal is due before; may be earlier than any that is.
     next_renewal: Option<Instant>,
+    /// No attempt that has not begun is too late before; may be earlier than any that is.
+    next_too_late: Option<Micros>,
 }
 
 impl Attempts {
     pub(crate) fn new(workers: usize) -> Self {
         let places = (0..workers).map(|_| None).collect();
-        Self { places, vacant: (0..workers).rev().collect(), next_renewal: None }
+        Self {
+            places,
+            vacant: (0..workers).rev().collect(),
+            next_renewal: None,
+            next_too_late: None,
+        }
     }
 
     /// How many more may run.
@@ -81,6 +100,8 @@ impl Attempts {
     pub(crate) fn begin(&mut self, running: Running) -> Result<usize, Box<Running>> {
         let Some(place) = self.vacant.pop() else { return Err(Box::new(running)) };
         self.next_renewal = earlier(self.next_renewal, running.renew_at);
+        let too_late = self.next_too_late.unwrap_or(Micros::LATEST);
+        self.next_too_late = Some(too_late.min(running.begin_before));
         self.places[place] = Some(running);
         Ok(place)
     }
@@ -95,6 +116,17 @@ impl Attempts {
     /// Takes out those that can be withdrawn: nothing of them has left.
     pub(crate) fn withdraw(&mut self) -> Vec<(usize, Running)> {
         self.take_out(|running| running.gate.withdraw())
+    }
+
+    /// Takes out those that have not begun in time, and so never will; `boot` is the time now.
+    pub(crate) fn withdraw_late(&mut self, boot: Micros) -> Vec<(usize, Running)> {
+        if self.next_too_late.is_none_or(|at| boot <= at) {
+            return Vec::new();
+        }
+        let late = self.take_out(|running| running.begin_before < boot && running.gate.withdraw());
+        let waiting = self.places.iter().flatten().filter(|running| !running.gate.has_begun());
+        self.next_too_late = waiting.map(|running| running.begin_before).min();
+        late
     }
 
     /// Takes out all that is left.

@@ -256,12 +256,11 @@ impl<S: Store, O: Observer> Driver<S, O> {
     fn finish(&mut self, finished: Finished) {
         let Finished { place, ended, at } = finished;
         let Some(running) = self.attempts.end(place) else { return };
-        let is_back = matches!(ended, Ended::HandedBack);
-        self.destinations.ended(running.destination, !is_back);
-        if is_back {
-            self.destinations.rest(running.destination, at);
+        if matches!(ended, Ended::HandedBack) {
+            return self.back(running, at);
         }
-        self.push(running, ended, "too little of its lease was left", at);
+        self.destinations.ended(running.destination, true);
+        self.push(running, ended, "", at);
     }
 
     /// The store failed: it is left alone for a while, or the relay ends.

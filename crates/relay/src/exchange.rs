@@ -64,9 +64,26 @@ impl<S: Store, O: Observer> Driver<S, O> {
         }
     }
 
+    /// Hands back what did not begin in time: a machine that slept must not take its own attempts
+    /// over, as if it did not know that they never left.
+    fn withdraw_late(&mut self, boot: Micros, now: Instant) {
+        for (place, running) in self.attempts.withdraw_late(boot) {
+            self.sender.abort(place);
+            self.back(running, now);
+        }
+    }
+
+    /// An attempt that never began, as too little of its lease was left.
+    pub(crate) fn back(&mut self, running: Running, at: Instant) {
+        self.destinations.ended(running.destination, false);
+        self.destinations.rest(running.destination, at);
+        self.push(running, Ended::HandedBack, "too little of its lease was left", at);
+    }
+
     /// Issues all that can be written now.
     pub(crate) fn begin_exchange(&mut self, now: Instant) {
         let boot = self.options.clock.boot();
+        self.withdraw_late(boot, now);
         let (settling, alone) = self.settler.take(now);
         let (mut renewing, mut renewals) = (Vec::new(), Vec::new());
         let mut claim_from = Vec::new();
@@ -208,7 +225,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
     ) -> Option<Job> {
         let serving = self.destinations.get(destination)?;
         let clock = Arc::clone(&self.options.clock);
-        let gate = Arc::new(Gate::new(clock, sent.boot.plus(serving.begin_within)));
+        let begin_before = sent.boot.plus(serving.begin_within);
+        let gate = Arc::new(Gate::new(clock, begin_before));
         let attempt = Attempt {
             command: Arc::clone(&claimed.command),
             number: claimed.delivery.attempts,
@@ -222,6 +240,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let caution = Arc::clone(&serving.caution);
         let (ask_within, newest) = (serving.ask_within(), Arc::clone(&self.newest));
         let every = serving.renew_every();
+        let gate = (gate, begin_before);
         let running = Running::new(claimed, destination, gate, started_at, every, sent.issued);
         let refused =
             if self.stop.is_some() { Err(Box::new(running)) } else { self.attempts.begin(running) };
