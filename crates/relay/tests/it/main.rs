@@ -12,16 +12,22 @@
 
 mod answering;
 mod asking;
+mod clock;
 mod contract;
 mod destination;
+mod doubt;
+mod expiry;
+mod gone;
 mod handler;
 #[cfg(feature = "http")]
 mod http;
 mod lease;
 mod observer;
+mod receipt;
 mod relay;
 mod scene;
 mod settle;
+mod sqlite_file;
 mod stop;
 mod table;
 mod store_failure;

@@ -55,6 +55,10 @@ pub(crate) struct Trouble {
     /// The largest limit of a sweep.
     pub(crate) swept_most: usize,
     pub(crate) pauses: usize,
+    /// A pause fails.
+    pub(crate) no_pauses: bool,
+    /// A sweep finds nothing.
+    pub(crate) no_sweeps: bool,
     /// The newest completion cannot be named.
     pub(crate) forgets_newest: bool,
 }
@@ -197,6 +201,9 @@ impl Store for WatchedStore {
     async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
         self.trouble().sweeps += 1;
         self.check()?;
+        if self.trouble().no_sweeps {
+            return Ok(Swept::default());
+        }
         let swept = self.inner.sweep(limit).await;
         let mut trouble = self.trouble();
         trouble.swept_most = trouble.swept_most.max(limit);
@@ -223,6 +230,9 @@ impl Store for WatchedStore {
     ) -> Result<bool, StoreError> {
         self.trouble().pauses += 1;
         self.check()?;
+        if self.trouble().no_pauses {
+            return Err(StoreError::Unavailable("on purpose".into()));
+        }
         self.inner.pause(destination, actor, reason).await
     }
 
