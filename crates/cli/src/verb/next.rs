@@ -19,8 +19,8 @@ pub(super) struct Ahead {
     terms: Terms,
     /// The contract is the stored one.
     is_known: bool,
-    /// Why the destination is paused, if it is.
-    paused: Option<String>,
+    /// What keeps relays from it, if anything does.
+    held: Option<String>,
     /// The store's time.
     now: Micros,
 }
@@ -30,14 +30,14 @@ impl Ahead {
     pub(super) fn new(
         contract: Option<Contract>,
         pace: Pace,
-        paused: Option<String>,
+        held: Option<String>,
         now: Micros,
     ) -> Self {
         let is_known = contract.is_some();
         // The most careful one, until a relay has said which.
         let contract =
             contract.unwrap_or_else(|| Contract::new(counterfoil_core::domain::Idempotent::No));
-        Self { terms: Terms { contract, pace }, is_known, paused, now }
+        Self { terms: Terms { contract, pace }, is_known, held, now }
     }
 
     /// Lines for people.
@@ -50,8 +50,8 @@ impl Ahead {
         };
         let mut lines = vec![format!("next: {}", self.next(open, story.expires_at))];
         let is_waiting = matches!(open.state, State::Pending | State::Asking);
-        if let (Some(why), true) = (&self.paused, is_waiting) {
-            lines.push(format!("but its destination is paused: {}", cell(why)));
+        if let (Some(why), true) = (&self.held, is_waiting) {
+            lines.push(format!("but {}", cell(why)));
         }
         if !self.is_known && open.in_doubt {
             lines.push("no contract is stored for its destination: no relay has served it".into());

@@ -30,8 +30,10 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Ended {
         let destination = &story.listed.destination;
         let contract = store.contracts().await?.remove(destination).flatten();
         let paused = store.status().await?.paused.remove(destination);
+        let held = paused.map(|why| format!("its destination is paused: {why}"));
+        let held = held.or_else(|| unserved(&found, destination));
         let pace = pace(&found, destination);
-        Ok(Some((Ahead::new(contract, pace, paused, store.now()?), story)))
+        Ok(Some((Ahead::new(contract, pace, held, store.now()?), story)))
     })?;
     let Some((ahead, story)) = looked else {
         let text = format!("{}: no command {:?} was ever recorded", found.path.display(), args.id);
@@ -43,6 +45,14 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Ended {
         output::line(tell(&story, &ahead).trim_end())?;
     }
     Ok(Exit::Done)
+}
+
+/// The configuration at hand does not name the destination.
+fn unserved(found: &Found, destination: &str) -> Option<String> {
+    let config = found.config.as_ref()?;
+    let names = config.destination_names();
+    let is_unserved = !names.is_empty() && !names.iter().any(|name| name == destination);
+    is_unserved.then(|| format!("{} has no [destination.{destination}]", config.name()))
 }
 
 /// As the configuration at hand has it, or the defaults.

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::program::Desk;
+use crate::program::{Desk, wait_until};
+use crate::relay::answering;
 
 fn store(desk: &Desk, args: &[&str]) -> crate::program::Said {
     desk.run(&[args, &["--store", "sqlite:orders.db"]].concat())
@@ -119,6 +120,55 @@ fn status_counts_and_names_what_is_unserved() {
     let table = desk.run(&["status"]);
     assert!(table.is_done().out.contains("unserved"), "{table:?}");
     assert!(table.out.contains("oldest due since"), "{table:?}");
+    let told = desk.run(&["show", "b"]);
+    assert!(told.is_done().out.contains("but counterfoil.toml has no [destination.billing]"));
+    assert!(!desk.run(&["show", "a"]).is_done().out.contains("but "));
+}
+
+/// A receiver without keys fails, cannot be asked either, and a person must look: the story says
+/// so in the order of time, and at each step what the machine does next.
+#[test]
+fn show_tells_questions_in_the_order_of_time_and_what_comes_next() {
+    let desk = Desk::new();
+    let port = answering("HTTP/1.1 500 Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let url = format!("http://127.0.0.1:{port}/{{command_id}}");
+    let ask = format!("ask = {{ url = \"{url}\", quiet = \"2s\", max_asks = 2 }}");
+    desk.configure(port, "false", &ask);
+    desk.enqueue("a");
+    let next = |words: &[&str]| {
+        let told = desk.run(&["show", "a"]);
+        let all = words.iter().all(|word| told.is_done().out.contains(word));
+        assert!(all, "{words:?}: {told:?}");
+        told.out
+    };
+    next(&["next: a relay sends it, not before"]);
+    let mut relay = desk.start(&["relay", "--until-idle"]);
+    wait_until("it is asked about", || desk.show("a")["state"] == "asking");
+    next(&["asking, in doubt", "next: the receiver is asked, question 1 of 2"]);
+    assert!(relay.hear("in all: ").ends_with("1 send, 2 questions, 0 completed, 1 uncertain"));
+    assert_eq!(relay.end(), Some(1));
+    assert_eq!(desk.show("a")["asks"], 2);
+    let words = ["uncertain, in doubt", "1 attempt, 2 questions", "a person looks"];
+    let told = next(&words);
+    let lines: Vec<_> = told.lines().filter(|line| line.starts_with("20")).collect();
+    assert!(lines.is_sorted(), "{told}");
+    let what = |line: &&str| line.split("  ").nth(1).unwrap().split(':').next().unwrap().to_owned();
+    let what: Vec<_> = lines.iter().map(what).collect();
+    assert_eq!(what, ["recorded", "first sent", "send", "ask", "ask"], "{told}");
+}
+
+#[test]
+fn what_expired_unsent_says_so() {
+    let desk = Desk::new();
+    desk.configure(9, "false", "");
+    let what = ["enqueue", "a", "--to", "shipping", "--kind", "k", "--body", "1"];
+    desk.run(&[&what[..], &["--expires", "1ms"]].concat()).is_done();
+    wait_until("it has expired", || {
+        let status = desk.run(&["relay", "--until-idle"]);
+        assert!(status.is_done().err.contains("in all: 0 sends, 0 completed"), "{status:?}");
+        desk.show("a")["state"] == "expired"
+    });
+    assert_eq!(desk.show("a")["attempts"], 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::program::{Desk, wait_until};
 
 /// A receiver that gives every request the same answer; its port.
-fn answering(answer: &'static str) -> u16 {
+pub(crate) fn answering(answer: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -33,7 +33,10 @@ fn until_idle_exits_0_when_all_is_delivered() {
     let (_receiver, port) = desk.receiver(&[]);
     desk.configure(port, "\"forever\"", "");
     (0..50).for_each(|n| desk.enqueue(&format!("c-{n}")));
-    desk.run(&["relay", "--until-idle"]).is_done();
+    let said = desk.run(&["relay", "--until-idle"]);
+    let sums: Vec<_> = said.is_done().err.lines().filter(|line| line.contains("in all:")).collect();
+    assert_eq!(sums.len(), 1, "{said:?}");
+    assert!(sums[0].ends_with("in all: 50 sends, 50 completed"), "{said:?}");
     assert_eq!(desk.shipping("SELECT count(*) FROM jobs"), 50);
     assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_delivery"), 0);
     let json = desk.run(&["relay", "--until-idle", "--log-format", "json"]);

@@ -12,17 +12,8 @@ use counterfoil_core::port::{Notice, Observer};
 /// The names of answers to questions; all other outcomes are of sends.
 const ANSWERS: [&str; 5] = ["done", "refused", "not_there", "in_progress", "unclear"];
 /// How commands end and where they stay, in the order of the line.
-const SAID: [&str; 9] = [
-    "completed",
-    "accepted",
-    "rejected",
-    "expired",
-    "published",
-    "dead",
-    "uncertain",
-    "conflict",
-    "pending",
-];
+const SAID: [&str; 8] =
+    ["completed", "accepted", "rejected", "expired", "published", "dead", "uncertain", "conflict"];
 
 /// Counts what is noticed, and passes it on.
 #[derive(Clone)]
@@ -83,7 +74,6 @@ impl<O> fmt::Display for Summary<O> {
         let led = |name: &&&str| counts.led_to.contains_key(**name) || **name == "completed";
         for name in SAID.iter().filter(led) {
             let count = counts.led_to.get(name).copied().unwrap_or_default();
-            let name = if *name == "pending" { "to be sent again" } else { name };
             write!(f, ", {count} {name}")?;
         }
         Ok(())
@@ -124,8 +114,7 @@ mod tests {
         summary.notice(&Notice::Parked { command, destination, state, reason });
         let (command, destination) = ("c".into(), "shipping".into());
         summary.notice(&Notice::Expired { command, destination });
-        let line = "in all: 3 sends, 1 question, 2 completed, 1 expired, 1 uncertain, \
-                    1 to be sent again";
+        let line = "in all: 3 sends, 1 question, 2 completed, 1 expired, 1 uncertain";
         assert_eq!(summary.to_string(), line);
     }
 }
