@@ -8,3 +8,34 @@
     clippy::panic,
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
+
+/// Runs each of these cases over a store in memory, and over one in a real file.
+macro_rules! over_both_stores {
+    ($($case:ident),+ $(,)?) => {
+        mod in_memory {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $case() {
+                super::$case(crate::scene::in_memory(crate::scene::options()).await).await;
+            })+
+        }
+        mod in_a_file {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $case() {
+                super::$case(crate::scene::in_a_file(crate::scene::options()).await).await;
+            })+
+        }
+    };
+}
+
+mod bad_report;
+mod browser;
+mod caller;
+mod client;
+mod connection;
+mod health;
+mod look;
+mod receipt;
+mod scene;
+mod stop;
+mod token;
+mod twins;
