@@ -108,10 +108,57 @@ fn add_sources(folder: &Path, sources: &mut String) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             add_sources(&path, sources);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "sql")
+        {
             sources.push_str(&std::fs::read_to_string(path).unwrap());
         }
     }
+}
+
+/// `CF` and four digits, wherever they stand.
+fn codes(text: &str) -> BTreeSet<String> {
+    let after = text.split("CF").skip(1).filter_map(|after| after.get(..4));
+    let digits = after.filter(|four| four.bytes().all(|byte| byte.is_ascii_digit()));
+    digits.map(|digits| format!("CF{digits}")).collect()
+}
+
+#[test]
+fn every_code_has_its_row_in_order() {
+    let page = read("docs/errors.md");
+    let rows: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("| `CF")).collect();
+    let rows: Vec<_> = rows.iter().map(|row| &row[..4]).collect();
+    assert!(rows.is_sorted_by(|one, next| one < next), "out of order, or twice: {rows:?}");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut sources = String::new();
+    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
+        add_sources(&entry.unwrap().path().join("src"), &mut sources);
+    }
+    add_sources(&root.join("sql"), &mut sources);
+    let laws = codes(&read("docs/laws.md"));
+    let named: BTreeSet<_> = rows.iter().map(|row| format!("CF{row}")).collect();
+    let is_law = |code: &String| code.starts_with("CF08");
+    let missing: Vec<_> = codes(&sources)
+        .into_iter()
+        .filter(|code| !named.contains(code) && !(is_law(code) && laws.contains(code)))
+        .collect();
+    assert!(missing.is_empty(), "no row: {missing:?}");
+    assert!(named.len() > 100, "{}", named.len());
+}
+
+/// A verdict is a contract: the page names each word that `doctor` says.
+#[test]
+fn every_check_of_doctor_has_its_row() {
+    let mut sources = String::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/verb/doctor");
+    add_sources(&folder, &mut sources);
+    let sources = sources.replace(char::is_whitespace, "");
+    let made = ["Check::well(\"", "Check::note(\"", "Check::wrong(\""];
+    let said = made.iter().flat_map(|make| sources.split(*make).skip(1));
+    let said: BTreeSet<_> = said.map(|after| after.split('"').next().unwrap().to_owned()).collect();
+    let page = read("docs/doctor.md");
+    let rows = rows_of(page.split_once("| check |").unwrap().1);
+    let first: BTreeSet<_> = rows.into_iter().collect();
+    assert_eq!(first, said);
 }
 
 #[test]
