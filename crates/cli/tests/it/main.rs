@@ -10,9 +10,12 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod api;
 mod audit;
+mod backup;
 mod configuration;
 mod disk;
+mod doctor;
 mod drill;
 mod drill_contract;
 mod enqueue;
@@ -24,4 +27,5 @@ mod program;
 mod readme;
 mod receiver;
 mod relay;
+mod restored;
 mod stranger;
