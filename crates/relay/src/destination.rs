@@ -116,11 +116,6 @@ impl Serving {
         Ok(())
     }
 
-    /// How long a question may take: as a send, else what a lease allows.
-    pub(crate) fn ask_within(&self) -> Duration {
-        self.request_timeout.unwrap_or_else(|| self.begin_within.to_std())
-    }
-
     /// How often the lease of a running attempt is renewed; `None` for never.
     pub(crate) fn renew_every(&self) -> Option<Duration> {
         let third = self.served.terms.pace.lease.times(1, 3).to_std();

@@ -18,7 +18,7 @@ use crate::driver::{Driver, ROWS_MAX};
 use crate::error::RelayError;
 use crate::notice;
 use crate::reason::made_fit;
-use crate::sender::Job;
+use crate::sender::{Asking, Job};
 use crate::settler::{Blame, Trial, Unsettled};
 
 /// What an exchange under way is about.
@@ -238,7 +238,12 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let is_question = claimed.delivery.state == State::Asking;
         let (transport, timeout) = (Arc::clone(&serving.served.transport), serving.request_timeout);
         let caution = Arc::clone(&serving.caution);
-        let (ask_within, newest) = (serving.ask_within(), Arc::clone(&self.newest));
+        // A transport without a request timeout asks within what is left of the lease.
+        let left = || begin_before.since(self.options.clock.boot()).to_std();
+        let asking = is_question.then(|| {
+            let within = timeout.unwrap_or_else(left);
+            Asking { within, newest: Arc::clone(&self.newest) }
+        });
         let every = serving.renew_every();
         let gate = (gate, begin_before);
         let running = Running::new(claimed, destination, gate, started_at, every, sent.issued);
@@ -247,16 +252,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         match refused {
             Ok(place) => {
                 self.destinations.began(destination);
-                Some(Job {
-                    place,
-                    attempt,
-                    is_question,
-                    transport,
-                    timeout,
-                    ask_within,
-                    newest,
-                    caution,
-                })
+                Some(Job { place, attempt, asking, transport, timeout, caution })
             }
             Err(running) => {
                 running.gate.withdraw();

@@ -38,13 +38,17 @@ pub(crate) struct Job {
     pub(crate) place: usize,
     pub(crate) attempt: Attempt,
     /// It is a question, not a send.
-    pub(crate) is_question: bool,
+    pub(crate) asking: Option<Asking>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) timeout: Option<Duration>,
-    /// How long a question may take, its control question included.
-    pub(crate) ask_within: Duration,
-    pub(crate) newest: Arc<dyn Newest>,
     pub(crate) caution: Arc<Caution>,
+}
+
+/// What a question needs besides.
+pub(crate) struct Asking {
+    /// How long it may take, its control question included.
+    pub(crate) within: Duration,
+    pub(crate) newest: Arc<dyn Newest>,
 }
 
 /// How an attempt ended.
@@ -151,8 +155,8 @@ impl Sender {
 
 /// Runs one attempt to its end, whatever the transport does.
 async fn end(job: Job) -> Ended {
-    let ended = if job.is_question {
-        let asked = AssertUnwindSafe(ask(&job)).catch_unwind().await;
+    let ended = if let Some(asking) = &job.asking {
+        let asked = AssertUnwindSafe(ask(&job, asking)).catch_unwind().await;
         asked.unwrap_or_else(|panic| {
             Ended::Answer(Answer::Unclear { reason: of_panic("transport", &*panic) })
         })
@@ -200,21 +204,21 @@ fn back_or(job: &Job, outcome: Outcome) -> Ended {
 }
 
 /// Asks once the gate is passed: what was withdrawn, or woke up too late, asks nothing.
-async fn ask(job: &Job) -> Ended {
+async fn ask(job: &Job, asking: &Asking) -> Ended {
     let Attempt { command, source, now, gate, .. } = &job.attempt;
     if gate.begin().is_err() {
         return Ended::HandedBack;
     }
     let (command_id, source) = (command.command_id.clone(), Arc::clone(source));
     let question = Question { command_id, source, now: *now };
-    let until = Instant::now() + job.ask_within;
-    let asking = tokio::time::timeout_at(until, job.transport.ask(&question));
-    let Ok(answer) = asking.await else {
-        let limit = job.ask_within;
+    let limit = asking.within;
+    let until = Instant::now() + limit;
+    let asked = tokio::time::timeout_at(until, job.transport.ask(&question));
+    let Ok(answer) = asked.await else {
         let reason = format!("no answer within the request timeout of {limit:?}");
         return Ended::Answer(Answer::Unclear { reason });
     };
     let destination = &command.destination;
-    let asker = control::Asker { transport: &*job.transport, newest: &*job.newest, until };
+    let asker = control::Asker { transport: &*job.transport, newest: &*asking.newest, until };
     Ended::Answer(asker.checked(answer, destination, &question).await)
 }
