@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_core::domain::{Answer, Span};
+use counterfoil_core::domain::{Answer, Idempotent, Span};
 use counterfoil_core::port::Notice;
-use counterfoil_testkit::{Script, ScriptedTransport};
+use counterfoil_testkit::{Receiver, Script, ScriptedTransport};
 
 use crate::answering::Answering;
 use crate::scene::{AtWork, SHIPPING, Scene, askable, parks, pass, secs};
@@ -186,6 +186,25 @@ async fn a_control_question_that_hangs_is_bounded_by_the_request_timeout() {
     assert!(reasons.contains("no answer to the control question"), "{reasons}");
     assert!(!reasons.contains("lease of the question"), "{reasons}");
     relay.stop().await;
+}
+
+/// A transport without a request timeout of its own: its question ends within the lease.
+#[tokio::test(start_paused = true)]
+async fn a_question_without_a_request_timeout_ends_within_its_lease() {
+    let mut scene = Scene::with(Receiver::without_keys(), Idempotent::No, |transport| {
+        transport.request_timeout(None)
+    });
+    askable(&mut scene.terms.contract).max_asks = 2;
+    let answering = Answering::new(&scene.transport);
+    answering.slow("*", Duration::from_secs(3600));
+    scene.enqueue("A").await;
+    scene.transport.script("A", Script::lose_answer());
+    let relay = start(&scene, &answering);
+    scene.reach("A", "uncertain").await;
+    relay.stop().await;
+    assert_eq!(answering.asks("A"), 2);
+    let told = reasons(&scene, "A").await;
+    assert!(!told.contains("lease of the question"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

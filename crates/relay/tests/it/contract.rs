@@ -4,13 +4,14 @@
 //! not: read configuration files.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterfoil_core::domain::{Contract, Idempotent};
 use counterfoil_core::port::{Notice, Store};
-use counterfoil_relay::{Options, Served, WORKERS_MAX};
-use counterfoil_testkit::ScriptedTransport;
+use counterfoil_relay::{Options, RelayError, Served, WORKERS_MAX};
+use counterfoil_testkit::{Script, ScriptedTransport};
 
-use crate::scene::{SHIPPING, Scene, pass, secs};
+use crate::scene::{SHIPPING, Scene, askable, pass, secs};
 
 async fn refusal(scene: &Scene, served: Vec<Served>, options: Options) -> (String, String) {
     scene.enqueue("A").await;
@@ -68,11 +69,15 @@ async fn a_contract_that_differs_is_refused_until_it_is_replaced_once() {
     scene.run_until_idle().await;
     let old = scene.served();
     scene.terms.contract.give_up_after = secs(60);
+    askable(&mut scene.terms.contract);
     scene.enqueue("A").await;
     let error = scene.start(scene.options()).end().await.unwrap_err();
     assert_eq!(error.code(), "CF0906");
     let words = error.to_string();
     assert!(words.contains("shipping") && words.contains("--replace-contract"), "{words}");
+    assert!(words.contains("it says otherwise about ask, give_up_after:"), "{words}");
+    let RelayError::ContractDiffers { names, .. } = error else { panic!("{error}") };
+    assert_eq!(names, ["ask", "give_up_after"]);
     assert_eq!(scene.state("A").await, "pending");
     let options = scene.options().replace_contract(true).until_idle(true);
     scene.start(options).end().await.unwrap();
@@ -127,4 +132,51 @@ async fn a_relay_whose_every_contract_was_replaced_ends_by_name() {
     let error = relay.end().await.unwrap_err();
     assert_eq!(error.code(), "CF0907", "{error}");
     assert_eq!(scene.state("A").await, "pending");
+}
+
+/// A rolling deployment: what the older relay has under way when its contract is replaced is
+/// settled by the older one all the same, and the newer one goes on.
+#[tokio::test(start_paused = true)]
+async fn what_is_under_way_when_a_contract_is_replaced_is_settled() {
+    let mut scene = Scene::new();
+    let old = scene.served();
+    let billing = scene.serving("billing", scene.transport.clone());
+    scene.enqueue("A").await;
+    scene.transport.script("A", Script::receive().after(Duration::from_secs(5)));
+    let older = scene.start_on(&scene.store, [old, vec![billing]].concat(), scene.options());
+    pass(1.0).await;
+    scene.terms.contract.give_up_after = secs(60);
+    let options = scene.options().replace_contract(true).owner("relay-2");
+    let newer = scene.start(options);
+    pass(1.0).await;
+    scene.enqueue("B").await;
+    pass(10.0).await;
+    assert_eq!(scene.state("A").await, "completed");
+    assert_eq!(scene.state("B").await, "completed");
+    assert_eq!((scene.transport.sends("A"), scene.transport.sends("B")), (1, 1));
+    older.stop().await;
+    newer.stop().await;
+}
+
+/// An application is deployed before the relay that knows its destination: its commands wait, are
+/// shown, and go out with the newer relay, while the older one serves what it knows.
+#[tokio::test(start_paused = true)]
+async fn a_destination_deployed_before_its_relay_waits_unserved() {
+    let scene = Scene::new();
+    let older = scene.start(scene.options());
+    scene.enqueue_to("billing", "B").await;
+    pass(3600.0).await;
+    let unserved = |notice: &Notice| matches!(notice, Notice::Unserved { destination, open: 1 } if destination == "billing");
+    assert_eq!(scene.heard.count(unserved), 1);
+    assert_eq!(scene.state("B").await, "pending", "it parks nothing");
+    let mut served = scene.served();
+    served.push(scene.serving("billing", scene.transport.clone()));
+    let store = scene.store.reopen(scene.clock.clone());
+    let newer = scene.start_on(&store, served, scene.options().owner("relay-2"));
+    scene.reach("B", "completed").await;
+    scene.enqueue("A").await;
+    scene.reach("A", "completed").await;
+    assert_eq!(scene.story("B").await.receipts[0].attempts, 1);
+    older.stop().await;
+    newer.stop().await;
 }

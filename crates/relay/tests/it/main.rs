@@ -29,7 +29,7 @@ mod scene;
 mod settle;
 mod sqlite_file;
 mod stop;
-mod table;
 mod store_failure;
+mod table;
 mod watched_store;
 mod worker;
