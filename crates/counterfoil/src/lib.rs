@@ -13,7 +13,7 @@ pub mod inbox {
 
 /// Who claims, sends and settles.
 pub mod relay {
-    pub use counterfoil_relay::transport::handler::{HandlerError, Json, handler};
+    pub use counterfoil_relay::transport::handler::{Accepted, HandlerError, Json, handler};
     pub use counterfoil_relay::*;
 }
 
