@@ -1,8 +1,9 @@
 //! The drill itself: pays, delivers, kills, and waits until nothing is open.
 //!
-//! Guarantees: relays are killed once, and the receiver once, between the receiver's commit and
-//! the relay's settle, the receiver once before its commit, a shop between its writes and its
-//! commit; the whole is bounded in time. Does not: judge.
+//! Guarantees: everybody of the plan is killed, while orders are paid and delivered; the whole is
+//! bounded in time. Does not: judge.
+
+mod told;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +13,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rusqlite::Connection;
 
 use super::book::Kills;
-use super::cast::{Cast, When};
+use super::cast::Cast;
 use super::moment::{self, Moment};
-use super::order::{Orders, order_id, sqlite};
+use super::order::{Orders, sqlite};
 use super::plan::{Step, Victim, plan, shares};
-use super::process::PATIENCE;
 use super::site::Site;
 use super::story::{Story, TOLD};
 use crate::args::Drill;
@@ -97,95 +97,28 @@ impl<'s> Run<'s> {
     pub(super) fn play(mut self, seed: u64) -> Result<Played, Failure> {
         let told = self.count.min(TOLD);
         self.told_orders(told)?;
+        // The last one is paid by itself, if there is one.
+        let last = (self.count > told).then_some(self.count);
         let steps = plan(seed, self.relays);
-        let shares = shares(told + 1, self.count - told, steps.len());
+        let between = self.count - told - last.map_or(0, |_| 1);
+        let shares = shares(told + 1, between, steps.len());
         for (step, (first, share)) in steps.iter().zip(&shares) {
             self.step(*step, *first, *share)?;
         }
         let (first, share) = shares.last().copied().unwrap_or((told + 1, 0));
         pay(&mut self.orders, first, share)?;
+        if let Some(last) = last {
+            self.last_order(last)?;
+        }
         self.wait_for_the_end()?;
         let unclean = self.cast.end();
         if unclean > 0 {
             self.broken.push(format!("{unclean} processes did not end cleanly"));
         }
-        for n in 1..=told {
-            self.story.tell(n, "the end")?;
-        }
+        self.story.end()?;
         self.bar.finish_and_clear();
         let (moments, kills) = (self.story.into_moments(), self.cast.kills);
         Ok(Played { moments, kills, broken: self.broken })
-    }
-
-    /// The first orders, each cut off where nobody hears the receiver's answer.
-    fn told_orders(&mut self, told: u32) -> Result<(), Failure> {
-        self.relays_die_unaware(1)?;
-        self.cast.kill_receiver()?;
-        self.cast.start_receiver(&["--hold-after-commit", "1"])?;
-        self.cast.start_relays()?;
-        if told >= 2 {
-            self.receiver_dies_unheard(2)?;
-        }
-        if told >= 3 {
-            self.receiver_dies_before(3)?;
-        }
-        // It lives still where one order is all.
-        self.cast.kill_receiver()?;
-        self.cast.start_receiver(&[])
-    }
-
-    fn relays_die_unaware(&mut self, n: u32) -> Result<(), Failure> {
-        self.kill_before_commit(n, 1)?;
-        self.cast.kill_payer(n, 1, When::AfterCommit)?;
-        self.story.tell(n, "it is paid, and the shop's process is killed")?;
-        self.cast.start_receiver(&["--hold-after-commit", "1"])?;
-        self.cast.start_relays()?;
-        self.wait_for_held()?;
-        self.cast.kill_relays()?;
-        self.story.tell(n, "the receiver has done it, and the relays are killed unaware")
-    }
-
-    fn receiver_dies_unheard(&mut self, n: u32) -> Result<(), Failure> {
-        pay(&mut self.orders, n, 1)?;
-        self.wait_for_held()?;
-        self.cast.kill_receiver()?;
-        self.wait_for_doubt(n)?;
-        self.story.tell(n, "the receiver has done it, and is killed before it answers")
-    }
-
-    fn receiver_dies_before(&mut self, n: u32) -> Result<(), Failure> {
-        self.cast.start_receiver(&["--die-before-commit", "1"])?;
-        pay(&mut self.orders, n, 1)?;
-        self.cast.receiver_dies()?;
-        self.wait_for_doubt(n)?;
-        self.story.tell(n, "the receiver dies before it has done it")
-    }
-
-    /// Waits until the receiver holds an answer back, as long as everybody else lives.
-    fn wait_for_held(&mut self) -> Result<(), Failure> {
-        let end = Instant::now() + PATIENCE;
-        while !self.cast.receiver().is_some_and(|receiver| receiver.has_said("held")) {
-            self.look()?;
-            if Instant::now() > end {
-                let text = "the drill's receiver got no command in time";
-                return Err(Failure::could_not_run(text));
-            }
-        }
-        Ok(())
-    }
-
-    fn wait_for_doubt(&mut self, n: u32) -> Result<(), Failure> {
-        let end = Instant::now() + PATIENCE;
-        while !self.story.is_in_doubt(n)? {
-            self.look()?;
-            if Instant::now() > end {
-                let id = order_id(n);
-                let text = format!("order {id}: its answer was cut off, and no relay noted it");
-                self.broken.push(text);
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Pays the orders of a step, and kills somebody while they are delivered.
@@ -219,19 +152,6 @@ impl<'s> Run<'s> {
             Ok(paid) => paid,
             Err(_) => Err(Failure::could_not_run("the drill's paying thread failed")),
         }
-    }
-
-    /// A paying process dies between its last order's writes and their commit: nothing of either.
-    fn kill_before_commit(&mut self, first: u32, share: u32) -> Result<(), Failure> {
-        self.cast.kill_payer(first, share, When::BeforeCommit)?;
-        let last = first + share - 1;
-        let (paid, commands) = self.orders.look(last)?;
-        if paid || commands > 0 {
-            let (id, paid) = (order_id(last), if paid { "paid" } else { "unpaid" });
-            let text = format!("order {id}: killed before commit, yet {paid}, {commands} commands");
-            self.broken.push(text);
-        }
-        Ok(())
     }
 
     /// Waits until nothing is open but what waits for a person, or the time is over.

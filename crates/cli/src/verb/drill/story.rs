@@ -1,6 +1,8 @@
-//! The told orders: the first ones of a drill, each cut off at a moment of its own.
+//! The story of a drill: what the sender and the receiver have, told order by order.
 //!
 //! Guarantees: what is told is read right after it happened. Does not: kill anybody.
+
+use std::collections::BTreeSet;
 
 use counterfoil_core::port::Store;
 use counterfoil_sqlite::SqliteStore;
@@ -39,6 +41,15 @@ impl<'s> Story<'s> {
         let sender = sender_says(story.as_ref());
         self.moments.push(Moment { order: n, what, sender, effects });
         Ok(())
+    }
+
+    /// Tells where each order that was told of is now, at the end.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(super) fn end(&mut self) -> Result<(), Failure> {
+        let told: BTreeSet<_> = self.moments.iter().map(|moment| moment.order).collect();
+        told.into_iter().try_for_each(|n| self.tell(n, "the end"))
     }
 
     /// Whether a relay has noted that nobody knows what became of the `n`-th order.
