@@ -118,35 +118,41 @@ impl Reading {
         Verdict { row, by: By::Table, text }
     }
 
-    fn concluded(&self, verdict: Verdict, mut body: Body, retry_after: Wait) -> Outcome {
+    fn concluded(&self, verdict: Verdict, body: Body, retry_after: Wait) -> Outcome {
         let Verdict { row, by, text } = verdict;
-        let reason = with_excerpt(text.clone(), &body.result.bytes);
+        let excerpted = |text| with_excerpt(text, &body.result.bytes);
         match row {
-            Row::Completed => match &body.end {
-                End::Broken(why) if by != By::Word => {
-                    let reason = format!("{text}, but its body broke off: {why}");
-                    Outcome::Unknown { reason, retry_after }
-                }
-                _ if by == By::Table && self.completion == Completion::Receipt => {
-                    Outcome::Accepted { evidence: text }
-                }
-                _ => {
-                    body.cut(self.result_bytes_max);
-                    let evidence = evidence(text, &body);
-                    Outcome::Completed { result: body.result, evidence }
-                }
-            },
+            Row::Completed => self.completed(by, text, body, retry_after),
             Row::Accepted => Outcome::Accepted { evidence: text },
-            Row::Conflict => Outcome::Conflict { reason },
-            Row::NotSent => Outcome::NotSent { reason, retry_after, misconfigured: false },
-            Row::Misconfigured => Outcome::NotSent { reason, retry_after, misconfigured: true },
-            Row::Gone => Outcome::Gone { reason },
+            Row::Conflict => Outcome::Conflict { reason: excerpted(text) },
+            Row::NotSent | Row::Misconfigured => {
+                let misconfigured = row == Row::Misconfigured;
+                Outcome::NotSent { reason: excerpted(text), retry_after, misconfigured }
+            }
+            Row::Gone => Outcome::Gone { reason: excerpted(text) },
             Row::Rejected => {
                 let by = if by == By::Word { Judge::Receiver } else { Judge::Status };
-                Outcome::Rejected { reason, by }
+                Outcome::Rejected { reason: excerpted(text), by }
             }
-            Row::Unknown => Outcome::Unknown { reason, retry_after },
-            Row::Ask => Outcome::Ask { reason },
+            Row::Unknown => Outcome::Unknown { reason: excerpted(text), retry_after },
+            Row::Ask => Outcome::Ask { reason: excerpted(text) },
+        }
+    }
+
+    fn completed(&self, by: By, text: String, mut body: Body, retry_after: Wait) -> Outcome {
+        match &body.end {
+            End::Broken(why) if by != By::Word => {
+                let reason = format!("{text}, but its body broke off: {why}");
+                Outcome::Unknown { reason, retry_after }
+            }
+            _ if by == By::Table && self.completion == Completion::Receipt => {
+                Outcome::Accepted { evidence: text }
+            }
+            _ => {
+                body.cut(self.result_bytes_max);
+                let evidence = evidence(text, &body);
+                Outcome::Completed { result: body.result, evidence }
+            }
         }
     }
 }

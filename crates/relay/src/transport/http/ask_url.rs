@@ -1,7 +1,9 @@
 //! The URL of a question: a template with the command's id or key in it.
 //!
 //! Guarantees: what is put in is percent-encoded down to letters, digits, `-`, `_`, `.` and `~`, so
-//! no id can leave its place in the path; a template without a place is refused. Does not: ask.
+//! no id can leave its place in the path; a template without a place is refused. An id that is `.` or
+//! `..` has no question: servers resolve such a segment, however it is encoded, and would answer
+//! about something else. Does not: ask.
 
 use super::key::encode;
 use super::refused::HttpRefused;
@@ -48,9 +50,12 @@ impl AskUrl {
         Ok((Self { path }, url))
     }
 
-    /// Path and query of the question about this command.
-    pub(super) fn path(&self, command_id: &str, key: &[u8]) -> String {
+    /// Path and query of the question about this command; `None` where no URL can name it.
+    pub(super) fn path(&self, command_id: &str, key: &[u8]) -> Option<String> {
         let key = encoded(&String::from_utf8_lossy(key));
+        if [command_id, key.as_str()].iter().any(|value| matches!(*value, "." | "..")) {
+            return None;
+        }
         let mut path = String::with_capacity(self.path.len() + 64);
         let mut rest = self.path.as_str();
         while let Some(at) = rest.find('{') {
@@ -64,7 +69,7 @@ impl AskUrl {
             rest = rest.get(at + place.len()..).unwrap_or_default();
         }
         path.push_str(rest);
-        path
+        Some(path)
     }
 }
 
@@ -87,9 +92,13 @@ mod tests {
         let path = template.path("a/../b?c#d {key}%2F", b"k&1{command_id}");
         let expected = "/orders/a%2F..%2Fb%3Fc%23d%20%7Bkey%7D%252F/state\
                         ?k=k%261%7Bcommand_id%7D&a=b";
-        assert_eq!(path, expected);
+        assert_eq!(path.unwrap(), expected);
+        for id in [".", ".."] {
+            assert_eq!(template.path(id, b"k"), None);
+            assert_eq!(template.path("a", id.as_bytes()), None);
+        }
         let (template, _) = AskUrl::new("http://h?id={command_id}").unwrap();
-        assert_eq!(template.path("订", b""), "/?id=%E8%AE%A2");
+        assert_eq!(template.path("订", b"").unwrap(), "/?id=%E8%AE%A2");
     }
 
     #[test]

@@ -93,8 +93,8 @@ impl Asker {
     fn request(&self, question: &Question) -> Result<Sent, String> {
         let id = question.command_id.as_str();
         let key = self.keys.plain(&question.source, id);
-        let path = self.url.path(id, &key);
-        let no_url = || format!("ask.url makes no URL for command {id}");
+        let no_url = || format!("no URL can name command {id}, so nothing was asked");
+        let path = self.url.path(id, &key).ok_or_else(no_url)?;
         let path: Uri = path.parse().map_err(|_| no_url())?;
         let mut headers = self.fixed.clone();
         let source = cloud_events::value(&question.source);

@@ -60,6 +60,18 @@ async fn a_question_is_a_get_without_a_body_and_carries_the_destinations_headers
     assert_eq!(receiver.connections(), 1, "connections are kept");
 }
 
+/// Story: `GET /commands/..` is `GET /` to most servers, and a home page answers 200.
+#[tokio::test]
+async fn an_id_that_a_server_would_resolve_away_is_not_asked_about() {
+    let receiver = Receiver::answering(answer("200 OK", "", "welcome")).await;
+    let transport = HttpTransport::new(receiver.askable()).unwrap();
+    for id in [".", ".."] {
+        let answer = ask(&transport, id).await;
+        assert!(answer.name() == "unclear" && answer.reason().contains("no URL"), "{answer:?}");
+    }
+    assert_eq!(receiver.connections(), 0);
+}
+
 #[tokio::test]
 async fn the_key_is_asked_for_in_its_form_without_quotes() {
     let receiver = Receiver::answering(answer("200 OK", "", "{}")).await;

@@ -1,6 +1,6 @@
 //! Habits on a real socket: bodies that are cut, long or no JSON, and headers that depend on them.
 
-use counterfoil_core::domain::{Completion, Digest, Habits, Outcome};
+use counterfoil_core::domain::{Completion, Digest, Habits, Judge, Outcome};
 use counterfoil_relay::transport::http::{HttpOptions, HttpTransport};
 
 use super::receiver::{Receiver, answer, send};
@@ -49,12 +49,12 @@ async fn reasons_name_what_was_matched_and_nothing_of_the_command() {
     let codes = r#"{"outcome":{"json":"/code","of":{"rejected":["A-33"],"unknown":[21]}}}"#;
     let outcome = outcome_by(codes, answer("400 Bad", "", r#"{"code":"A-33"}"#)).await;
     let read = "HTTP 400 (/code is \"A-33\"; outcome: rejected)";
-    assert_eq!(outcome.reason(), format!("{read}: {{\"code\":\"A-33\"}}"));
+    let reason = format!("{read}: {{\"code\":\"A-33\"}}");
+    let rejected = Outcome::Rejected { reason, by: Judge::Status };
+    assert_eq!(outcome, rejected, "a gateway may have made it");
     let outcome = outcome_by(r#"{"answers":{"409":"ask"}}"#, answer("409 No", "", "busy")).await;
     assert_eq!(outcome, Outcome::Ask { reason: "HTTP 409 (answers: ask): busy".into() });
-    for outcome in [&outcome] {
-        assert!(!outcome.reason().contains("A-001") && !outcome.reason().contains("order_id"));
-    }
+    assert!(!outcome.reason().contains("A-001") && !outcome.reason().contains("order_id"));
 }
 
 #[tokio::test]
