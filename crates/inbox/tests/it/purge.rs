@@ -12,13 +12,18 @@ use crate::client::{Serving, count, deliver};
 use crate::guard::{connect, shop};
 
 const KEYS: &str = "SELECT count(*) FROM counterfoil_inbox";
-/// 1,200 keys of the year 2017, and one of today.
-const OLD: &str = "
-    INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, expires_at)
-    WITH n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)
-    SELECT 'unnamed', 'old-' || n, x'00', 'completed', 'old', 1500000000000000 FROM n;
-    INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, expires_at)
-    VALUES ('unnamed', 'kept', x'00', 'completed', 'new', 9000000000000000);";
+
+/// So many keys of the year 2017, and one of today.
+fn fill(db: &Connection, old: usize) {
+    let sql = format!(
+        "INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, expires_at)
+         WITH n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {old})
+         SELECT 'unnamed', 'old-' || n, x'00', 'completed', 'old', 1500000000000000 FROM n;
+         INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, expires_at)
+         VALUES ('unnamed', 'kept', x'00', 'completed', 'new', 9000000000000000);"
+    );
+    db.execute_batch(&sql).unwrap();
+}
 
 /// It purged 500 in ten seconds, and only while requests came: a receiver of more than fifty keys
 /// a second grew for ever.
@@ -27,9 +32,10 @@ fn an_idle_receiver_removes_more_expired_keys_than_one_step_does() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("shipping.db");
     drop(InboxBook::open(&path).unwrap());
-    Connection::open(&path).unwrap().execute_batch(OLD).unwrap();
+    fill(&connect(&path), 20_000);
     let mut options = Options::default();
-    options.purge_every = Duration::from_millis(20);
+    // Forty steps of 500: with one step each time it would take longer than the test waits.
+    options.purge_every = Duration::from_secs(2);
     let serving = Serving::start(&path, options);
     let end = Instant::now() + Duration::from_secs(30);
     while count(&path, KEYS) > 1 {
@@ -46,7 +52,7 @@ fn a_user_s_own_purge_is_bounded_oldest_first_and_leaves_what_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = shop(dir.path());
     let db = connect(&path);
-    db.execute_batch(OLD).unwrap();
+    fill(&db, 1200);
     let mut removed = Vec::new();
     loop {
         let step = InboxTx::new(&db).purge(500).unwrap();
