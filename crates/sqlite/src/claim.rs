@@ -176,15 +176,20 @@ fn take(
         group.save_clock();
         done.claimed.push(Fresh { command, delivery: next, taken_over });
     } else if next.state.is_parked() {
-        let reason = next.last_outcome.unwrap_or_else(|| "its window is over".into());
-        done.exchanged.parked.push(ParkedNow {
-            command: command.command_id.to_string(),
-            destination: command.destination.to_string(),
-            state: next.state,
-            reason,
-        });
+        done.exchanged.parked.push(parked_now(&command, next, group.now));
     }
     Ok(is_claim)
+}
+
+fn parked_now(command: &OutboxRow, parked: Delivery, now: Micros) -> ParkedNow {
+    let is_expired = command.expires_at.is_some_and(|at| at <= now);
+    let why = if is_expired { "it is past its expiry, and in doubt" } else { "its window is over" };
+    ParkedNow {
+        command: command.command_id.to_string(),
+        destination: command.destination.to_string(),
+        state: parked.state,
+        reason: parked.last_outcome.unwrap_or_else(|| why.into()),
+    }
 }
 
 fn claim_plainly(group: &mut Group<'_>, next: &Delivery) -> rusqlite::Result<()> {

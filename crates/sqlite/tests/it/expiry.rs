@@ -10,7 +10,7 @@ use counterfoil_sqlite::{Outbox as _, SqliteStore, open_own};
 use rusqlite::{Connection, params};
 
 use crate::guards::{Fixture, VERBS};
-use crate::store::{claim, command, declare, fresh, settle_all};
+use crate::store::{claim, command, declare, fresh, settle_all, shipping};
 
 /// Long past, and a plausible time.
 const PAST: Micros = Micros::new(1_764_421_200_000_000);
@@ -129,6 +129,22 @@ async fn a_contract_that_cannot_be_read_whole_leaves_a_doubt_to_a_person() {
         assert_eq!(told["shipping"].is_some(), readable, "{stored}");
         is_sound(&store).await;
     }
+}
+
+/// A relay that has nothing to sweep, and a pause that stands, wait for no writer.
+#[tokio::test]
+async fn what_needs_no_write_does_not_wait_for_the_lock() {
+    let (folder, store) = fresh();
+    store.pause(&shipping(), "ada", "maintenance").await.unwrap();
+    store.enqueue(vec![command("for ever")]).await.unwrap();
+    let writer = Connection::open(folder.path().join("s.db")).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let patience = std::time::Duration::from_secs(10);
+    let swept = tokio::time::timeout(patience, store.sweep(10)).await.expect("it waits");
+    assert_eq!(swept.unwrap(), Swept::default());
+    let to = shipping();
+    let pausing = store.pause(&to, "ada", "again");
+    assert!(!tokio::time::timeout(patience, pausing).await.expect("it waits").unwrap());
 }
 
 /// A delivery whose command is gone is the audit's to tell; a sweep neither ends nor turns on it.

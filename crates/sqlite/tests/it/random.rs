@@ -230,6 +230,8 @@ impl Both {
     }
 
     async fn restore(&mut self) {
+        // No relay runs meanwhile: what was in flight is forgotten.
+        self.held.clear();
         let long = i64::try_from(self.dice.below(100)).unwrap();
         let at = self.clock.machine().plus(Span::from_secs(-long));
         let memory = self.memory.restored(at, "ada").await;
