@@ -87,7 +87,6 @@ impl<S: Store, O: Observer> Gone<S, O> {
         let mut backoff = Backoff::default();
         let mut may_be_ours = false;
         loop {
-            let Seed(seed) = self.seed;
             match self.store.pause(&self.destination, &self.actor, &self.reason).await {
                 // After a try whose end is not known, "already" may be that try's own doing.
                 Ok(news) if news || may_be_ours => {
@@ -98,7 +97,7 @@ impl<S: Store, O: Observer> Gone<S, O> {
                 Ok(_) | Err(StoreError::Broken(_) | StoreError::Clock(_)) => return,
                 Err(error) => may_be_ours |= matches!(error, StoreError::NotKnown(_)),
             }
-            let pause = backoff.failed(Seed(seed), Instant::now());
+            let pause = backoff.failed(self.seed, Instant::now());
             tokio::time::sleep(pause).await;
         }
     }
