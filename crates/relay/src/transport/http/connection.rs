@@ -231,3 +231,32 @@ pub(super) fn said_by(error: &(dyn Error + 'static)) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_alert_about_the_certificate_says_that_nothing_was_read() {
+        let of = |alert| {
+            let error = std::io::Error::other(rustls::Error::AlertReceived(alert));
+            is_stranger(&error)
+        };
+        for alert in [
+            AlertDescription::CertificateRequired,
+            AlertDescription::UnknownCA,
+            AlertDescription::CertificateExpired,
+        ] {
+            assert!(of(alert), "{alert:?}");
+        }
+        for alert in [
+            AlertDescription::InternalError,
+            AlertDescription::CloseNotify,
+            AlertDescription::HandshakeFailure,
+            AlertDescription::DecryptError,
+        ] {
+            assert!(!of(alert), "{alert:?}");
+        }
+        assert!(!is_stranger(&std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
+    }
+}
