@@ -1,9 +1,9 @@
 //! The URL of a question: a template with the command's id or key in it.
 //!
 //! Guarantees: what is put in is percent-encoded down to letters, digits, `-`, `_`, `.` and `~`, so
-//! no id can leave its place in the path; a template without a place is refused. An id that is `.` or
-//! `..` has no question: servers resolve such a segment, however it is encoded, and would answer
-//! about something else. Does not: ask.
+//! no id can leave its place in the path; a template without a place is refused. An id that is `.`
+//! or `..` has no question: servers resolve such a segment, however it is encoded, and would
+//! answer about something else. Does not: ask.
 
 use super::key::encode;
 use super::refused::HttpRefused;

@@ -2,8 +2,8 @@
 //!
 //! Guarantees: a question is a GET without a body, and follows no redirect; only the receiver's own
 //! word, a 200 that shows a success, or `not_there` in so many words is an answer; whatever
-//! else is said is unclear. Does not: act, remember, or believe a bare 404: the relay asks a control
-//! question first.
+//! else is said is unclear. Does not: act, remember, or believe a bare 404: the relay asks a
+//! control question first.
 //!
 //! `answers` are about sends and are not looked at: a status of a question means something else.
 //! `outcome` and `success` are about bodies, and a 200 is judged by both: a gateway that answers

@@ -190,9 +190,9 @@ impl Drop for Connection {
 
 /// Whether the receiver's TLS says that it does not take our certificate, or wants one. In TLS 1.3
 /// (RFC 8446, sections 2 and 4.4) a client has finished before its certificate is judged, so this
-/// comes after the request was written; but a server reads nothing of a request before it has judged
-/// the certificate, and we offer no authentication later. On a connection that has never answered
-/// it is therefore the end of the handshake, and nothing was processed.
+/// comes after the request was written; but a server reads nothing of a request before it has
+/// judged the certificate, and we offer no authentication later. On a connection that has never
+/// answered it is therefore the end of the handshake, and nothing was processed.
 fn is_stranger(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
