@@ -165,8 +165,8 @@ pub enum TermsRefused {
     },
     /// A meaning that needs a receiver that can be asked.
     #[error(
-        "answers.{status} is \"ask\", but the destination cannot be asked: add ask = {{ url, quiet }}, \
-         or let the answer mean \"unknown\""
+        "answers.{status} is \"ask\", but the destination cannot be asked: \
+         add ask = {{ url, quiet }}, or let the answer mean \"unknown\""
     )]
     CannotAsk {
         /// The status.
