@@ -166,7 +166,10 @@ async fn a_destination_deployed_before_its_relay_waits_unserved() {
     let older = scene.start(scene.options());
     scene.enqueue_to("billing", "B").await;
     pass(3600.0).await;
-    let unserved = |notice: &Notice| matches!(notice, Notice::Unserved { destination, open: 1 } if destination == "billing");
+    let unserved = |notice: &Notice| match notice {
+        Notice::Unserved { destination, open: 1 } => destination == "billing",
+        _ => false,
+    };
     assert_eq!(scene.heard.count(unserved), 1);
     assert_eq!(scene.state("B").await, "pending", "it parks nothing");
     let mut served = scene.served();

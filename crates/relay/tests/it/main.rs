@@ -14,6 +14,7 @@ mod answering;
 mod asking;
 mod clock;
 mod contract;
+mod control;
 mod destination;
 mod doubt;
 mod expiry;
