@@ -156,7 +156,11 @@ async fn a_delivery_without_its_command_stops_no_sweep() {
     own.execute("DELETE FROM counterfoil_outbox WHERE command_id = 'orphan'", []).unwrap();
     let swept = store.sweep(1).await.unwrap();
     assert_eq!((swept.expired.len(), swept.more), (1, false));
-    assert_eq!(store.sweep(1).await.unwrap(), Swept::default());
+    let writer = Connection::open(folder.path().join("s.db")).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let patience = std::time::Duration::from_secs(10);
+    let swept = tokio::time::timeout(patience, store.sweep(1)).await.expect("it waits to write");
+    assert_eq!(swept.unwrap(), Swept::default());
     let left = "SELECT count(*) FROM counterfoil_delivery";
     assert_eq!(own.query_row(left, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
 }

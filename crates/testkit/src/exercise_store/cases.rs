@@ -142,6 +142,7 @@ macro_rules! store_suite {
                 what_was_not_completed_is_no_control
                 a_persons_word_is_no_control
                 a_pause_is_obeyed_and_recorded_once
+                pausers_at_once_pause_once
                 a_pause_needs_no_contract_and_outlives_its_declaring
                 a_pause_is_no_act_about_a_command_of_that_name
                 contracts_are_told_as_they_are_stored
@@ -154,6 +155,7 @@ macro_rules! store_suite {
                 without_keys_nothing_is_sent_again
                 who_can_be_asked_is_asked
                 a_restore_is_recorded_even_of_nothing
+                a_long_backlog_is_in_doubt_to_its_end
             }
             report {
                 a_report_ends_a_machine_owned_command

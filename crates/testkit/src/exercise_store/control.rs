@@ -84,6 +84,19 @@ pub(super) async fn a_pause_is_obeyed_and_recorded_once<H: Hands>(hands: H) {
     assert_eq!(scene.hands.acts().await, ["pause shop by ada: 410 from the receiver"]);
 }
 
+pub(super) async fn pausers_at_once_pause_once<H: Hands>(hands: H) {
+    let scene = Scene::new(hands, forever()).await;
+    let (other, shop) = (scene.hands.reopen().await, destination(SHOP));
+    let (one, two, three) = tokio::join!(
+        scene.store.pause(&shop, "ada", "first"),
+        scene.store.pause(&shop, "bob", "second"),
+        other.pause(&shop, "eve", "third"),
+    );
+    let paused = [one.unwrap(), two.unwrap(), three.unwrap()];
+    assert_eq!(paused.iter().filter(|paused| **paused).count(), 1, "{paused:?}");
+    assert_eq!(scene.hands.acts().await.len(), 1);
+}
+
 pub(super) async fn a_pause_needs_no_contract_and_outlives_its_declaring<H: Hands>(hands: H) {
     let scene = Scene::new(hands, forever()).await;
     let bank = destination("bank");

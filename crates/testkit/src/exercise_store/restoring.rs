@@ -134,3 +134,13 @@ pub(super) async fn a_restore_is_recorded_even_of_nothing<H: Hands>(hands: H) {
     scene.enqueue_to("a", SHOP).await;
     assert!(!scene.listed("a").await.in_doubt, "what comes later is not");
 }
+
+pub(super) async fn a_long_backlog_is_in_doubt_to_its_end<H: Hands>(hands: H) {
+    let scene = Scene::new(hands, forever()).await;
+    let batch = (0..2_300).map(|at| super::scene::command(&format!("c-{at}"))).collect();
+    scene.store.enqueue(batch).await.unwrap();
+    assert_eq!(scene.restored(scene.now()).await, 2_300);
+    for id in ["c-0", "c-999", "c-1000", "c-2299"] {
+        assert!(scene.listed(id).await.in_doubt, "{id}");
+    }
+}
