@@ -69,7 +69,6 @@ fn values_that_mean_nothing_are_refused_with_their_line() {
         ("public_url = \"https://cf.example/#a\"", "a query or a fragment"),
         ("public_url = \"https://cf.example/订单\"", "percent-encode"),
         ("public_uri = \"https://cf.example\"", "unknown field `public_uri`"),
-        ("tokens = [{ name = \"a\", roll = \"read\" }]", "unknown field `roll`"),
     ];
     for (lines, why) in cases {
         let parsed = super::Config::parse("c.toml".into(), format!("[api]\n{lines}\n"));
@@ -97,6 +96,10 @@ fn a_token_has_a_name_a_role_and_a_value_from_elsewhere() {
     let plain = token("name = \"a\", role = \"read\", value = \"hunter2\"");
     assert!(plain.contains("plain text") && plain.contains("{ env = \"NAME\" }"), "{plain}");
     assert!(!plain.contains("hunter2"), "{plain}");
+    let rolled = "[api]\ntokens = [{ name = \"a\", roll = \"read\", value = \"hunter2\" }]\n";
+    let rolled = super::Config::parse("c.toml".into(), rolled.into()).unwrap_err().whole();
+    assert!(rolled.starts_with("[2] c.toml:2:") && rolled.contains("`roll`"), "{rolled}");
+    assert!(!rolled.contains("hunter2"), "{rolled}");
     let unset = "name = \"a\", role = \"read\", value = { env = \"COUNTERFOIL_NO_SUCH\" }";
     assert!(token(unset).contains("COUNTERFOIL_NO_SUCH is not set"));
     let one = format!("{{ name = \"a\", role = \"read\", {value} }}");

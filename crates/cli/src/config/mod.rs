@@ -69,7 +69,11 @@ impl Config {
             Ok(file) => Ok(Self { page, file }),
             Err(error) => {
                 let span = error.span().unwrap_or(0..0);
-                Err(page.refuse(&span, &not_yet::without_absent(error.message())))
+                let why = not_yet::without_absent(error.message());
+                if credential::may_hold_one(page.line(&span)) {
+                    return Err(Failure::could_not_run(format!("{}: {why}", page.at(&span))));
+                }
+                Err(page.refuse(&span, &why))
             }
         }
     }

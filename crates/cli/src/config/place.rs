@@ -33,6 +33,11 @@ impl Page {
         format!("{pad} |\n{number} | {text}\n{pad} | {before}{carets}")
     }
 
+    /// The whole line.
+    pub(crate) fn line(&self, span: &Range<usize>) -> &str {
+        self.locate(span.start).2
+    }
+
     fn locate(&self, at: usize) -> (usize, usize, &str) {
         let before = self.text.get(..at).unwrap_or(&self.text);
         let line = before.matches('\n').count() + 1;

@@ -75,7 +75,8 @@ fn it_writes_nothing_and_sends_no_command() {
     let (calls, jobs) = ("SELECT count(*) FROM calls", "SELECT count(*) FROM jobs");
     let before = (desk.shipping(calls), desk.shipping(jobs));
     let sum = "SELECT (SELECT count(*) FROM counterfoil_operator_action) * 1000000
-               + (SELECT clock FROM counterfoil_meta) + (SELECT sum(token) FROM counterfoil_delivery)";
+               + (SELECT clock FROM counterfoil_meta)
+               + (SELECT sum(token) FROM counterfoil_delivery)";
     let stands = desk.orders(sum);
     doctor(&desk);
     assert_eq!(desk.orders(sum), stands);
