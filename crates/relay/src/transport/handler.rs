@@ -173,7 +173,8 @@ pub struct Handler<F> {
 /// Makes an async function the destination.
 ///
 /// `Ok` completes the command: bytes, text, `()`, or [`Json`] of a value; [`Accepted`] says that it
-/// is taken on only. Any error that can be displayed is unknown; [`HandlerError`] says more where more is known.
+/// is taken on only. Any error that can be displayed is unknown; [`HandlerError`] says more where
+/// more is known.
 ///
 /// # Example
 /// ```
