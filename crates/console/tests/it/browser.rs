@@ -62,7 +62,7 @@ async fn with_tokens_host_and_origin_do_not_matter() {
 async fn without_tokens_a_listener_for_others_is_refused() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let api = Api::new(MemoryStore::default(), ApiOptions::default()).unwrap();
-    let refused = api.serve(listener, std::future::pending()).await.unwrap_err();
+    let refused = api.serve(listener, std::future::ready(())).await.unwrap_err();
     assert_eq!(refused.code(), "CF1020");
     assert!(refused.to_string().contains("set tokens"), "{refused}");
 }
