@@ -12,7 +12,7 @@ pub use expect::Expect;
 pub use inbox::{BookEntry, InboxBook, InboxMatch, MatchError, match_inbox};
 pub use report::{AuditReport, Checked};
 
-use crate::domain::laws::{EventFacts, of_command, of_event, of_totals};
+use crate::domain::laws::{EventFacts, of_command, of_event, of_lane, of_totals};
 use crate::port::Store;
 use crate::port::read::FactsFrom;
 use crate::port::store::StoreError;
@@ -74,6 +74,7 @@ pub async fn audit<S: Store>(store: &S, options: AuditOptions) -> Result<AuditRe
     let mut findings = Findings::new(options.keep);
     check_commands(store, &options.expect, page, &mut findings).await?;
     check_events(store, page, &mut findings).await?;
+    check_lanes(store, page, &mut findings).await?;
     for totals in store.totals().await? {
         findings.checked.destinations += 1;
         findings.add(of_totals(&totals));
@@ -111,6 +112,23 @@ async fn check_commands<S: Store>(
 fn goes_on<T: PartialEq>(after: &T, last: T) -> Result<T, StoreError> {
     let stands = "its pages do not go on; report this as a bug of the store";
     if last == *after { Err(StoreError::Broken(stands.into())) } else { Ok(last) }
+}
+
+async fn check_lanes<S: Store>(
+    store: &S,
+    page: usize,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut after: Option<(String, String)> = None;
+    loop {
+        let lanes = store.lane_facts(after.clone(), page).await?;
+        for lane in &lanes {
+            findings.checked.lanes += 1;
+            findings.add(of_lane(lane));
+        }
+        let Some(last) = lanes.last() else { return Ok(()) };
+        after = goes_on(&after, Some((last.destination.clone(), last.ordering_key.clone())))?;
+    }
 }
 
 async fn check_events<S: Store>(

@@ -12,6 +12,8 @@ pub struct Checked {
     pub commands: u64,
     /// Events.
     pub events: u64,
+    /// Lanes.
+    pub lanes: u64,
     /// Destinations whose totals were added up.
     pub destinations: u64,
     /// Ids that the user's own queries expect.
@@ -41,6 +43,7 @@ impl AuditReport {
         let (mine, theirs) = (&mut self.checked, other.checked);
         mine.commands += theirs.commands;
         mine.events += theirs.events;
+        mine.lanes += theirs.lanes;
         mine.destinations += theirs.destinations;
         mine.expected += theirs.expected;
         mine.keys += theirs.keys;

@@ -81,6 +81,8 @@ pub struct Delivery {
     pub asks: u32,
     /// Whether an attempt may have acted.
     pub in_doubt: bool,
+    /// Its place in its lane, in commit order from 1; `None`: it has no ordering key.
+    pub key_seq: Option<i64>,
     /// When a machine must look at it next; `None` when parked or blocked in a lane.
     pub available_at: Option<Micros>,
     /// The token of the newest attempt or question.
@@ -109,6 +111,7 @@ impl Delivery {
             attempts: 0,
             asks: 0,
             in_doubt: false,
+            key_seq: None,
             available_at: Some(available_at),
             token: Token::NONE,
             lease_until: None,

@@ -4,18 +4,22 @@
 //! how bytes travel.
 
 pub mod backoff;
+pub mod breaker;
 pub mod command;
 pub mod contract;
 pub mod delivery;
 pub mod digest;
 pub mod event;
+pub mod failure_group;
 pub mod habits;
 pub mod id;
 pub mod json;
+pub mod lane;
 pub mod laws;
 pub mod lease;
 pub mod outcome;
 pub mod policy;
+pub mod rate;
 pub mod receipt;
 pub mod store_clock;
 pub mod time;

@@ -3,6 +3,7 @@
 //! Guarantees: what is not known is `Unknown`, never a failure. Does not: decide what follows; see
 //! `policy`.
 
+use super::breaker::Health;
 use super::digest::Digest;
 use super::time::Span;
 
@@ -67,6 +68,14 @@ pub enum Outcome {
         /// The answer says that the destination is set up wrongly (404, 401, a redirect).
         misconfigured: bool,
     },
+    /// Provably not processed, because the receiver has too much to do (429): it works, so this is
+    /// no failure of it.
+    Busy {
+        /// Why, for people.
+        reason: String,
+        /// How long the receiver asks to wait.
+        retry_after: Option<Span>,
+    },
     /// Not processed, and the receiver wants nothing any more (410 under `profile = "webhook"`):
     /// as `NotSent`, and the destination is paused.
     Gone {
@@ -113,7 +122,7 @@ impl Outcome {
             Self::Completed { .. } => "completed",
             Self::Accepted { .. } => "accepted",
             Self::Rejected { .. } => "rejected",
-            Self::NotSent { .. } | Self::Gone { .. } => "not_sent",
+            Self::NotSent { .. } | Self::Busy { .. } | Self::Gone { .. } => "not_sent",
             Self::Unknown { .. } | Self::Ask { .. } => "unknown",
             Self::Conflict { .. } => "conflict",
         }
@@ -126,6 +135,7 @@ impl Outcome {
             Self::Completed { evidence, .. } | Self::Accepted { evidence } => evidence,
             Self::Rejected { reason, .. }
             | Self::NotSent { reason, .. }
+            | Self::Busy { reason, .. }
             | Self::Gone { reason }
             | Self::Ask { reason }
             | Self::Unknown { reason, .. }
@@ -133,11 +143,30 @@ impl Outcome {
         }
     }
 
+    /// What it says about the destination.
+    #[must_use]
+    pub const fn health(&self) -> Health {
+        match self {
+            Self::Completed { .. }
+            | Self::Accepted { .. }
+            | Self::Conflict { .. }
+            | Self::Rejected { by: Judge::Receiver, .. } => Health::Works,
+            Self::NotSent { misconfigured: true, .. } => Health::Misconfigured,
+            Self::NotSent { .. } | Self::Unknown { .. } => Health::Fails,
+            Self::Busy { .. }
+            | Self::Gone { .. }
+            | Self::Ask { .. }
+            | Self::Rejected { by: Judge::Status, .. } => Health::Nothing,
+        }
+    }
+
     /// How long the receiver asks to wait, if it says so.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Span> {
         match self {
-            Self::NotSent { retry_after, .. } | Self::Unknown { retry_after, .. } => *retry_after,
+            Self::NotSent { retry_after, .. }
+            | Self::Busy { retry_after, .. }
+            | Self::Unknown { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
@@ -149,6 +178,7 @@ impl Outcome {
             Self::Accepted { evidence } => (None, evidence),
             Self::Rejected { reason, .. }
             | Self::NotSent { reason, .. }
+            | Self::Busy { reason, .. }
             | Self::Gone { reason }
             | Self::Ask { reason }
             | Self::Unknown { reason, .. }

@@ -68,4 +68,6 @@ pub struct Receipt {
     pub first_sent_at: Option<Micros>,
     /// When it was written.
     pub recorded_at: Micros,
+    /// Its place in its lane, so that a redelivery takes it again.
+    pub key_seq: Option<i64>,
 }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::act::Announce;
 use crate::domain::{
     Answer, Delivery, Destination, Digest, Micros, OutboxRow, Outcome, Reason, Seed, State, Terms,
 };
@@ -43,6 +44,8 @@ pub struct Settle {
     pub ended: Ended,
     /// When the attempt began, in the store's time.
     pub started_at: Micros,
+    /// Whether it counts as an attempt of its round; a probe of a breaker that fails does not.
+    pub burns: bool,
     /// Jitter.
     pub seed: Seed,
     /// The terms it is judged by.
@@ -86,6 +89,9 @@ pub struct Exchange {
     pub owner: String,
     /// Jitter for what takeovers and time-outs decide.
     pub seed: u64,
+    /// What is parked here becomes a command of its own, in the same transaction; an alert never
+    /// alerts. Default: nothing is announced.
+    pub announce: Option<Announce>,
 }
 
 /// What a settle came to, in the order of the settles.

@@ -3,6 +3,7 @@
 //! Guarantees: engines are generic over these and know no concrete one. Does not: implement more
 //! than the machine's clock and an observer that keeps quiet.
 
+pub mod act;
 pub mod book;
 pub mod clock;
 pub mod exchange;
@@ -13,6 +14,7 @@ pub mod read;
 pub mod store;
 pub mod transport;
 
+pub use act::{Act, Acted, Actor, Announce, Deed};
 pub use book::{Book, Call, Job, Page};
 pub use clock::{Clock, SystemClock};
 pub use gate::{Gate, Withdrawn};

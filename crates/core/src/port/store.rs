@@ -10,11 +10,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::act::{Acted, Actor, Deed};
 pub use super::exchange::{
     ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Renew, Settle, Settled,
 };
 use super::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
-use crate::domain::laws::{EventFacts, Totals};
+use crate::domain::laws::{EventFacts, LaneFacts, Totals};
 use crate::domain::transition::Report;
 use crate::domain::{
     Command, CommandId, Contract, Destination, Event, EventRow, Micros, Reason, Stream,
@@ -141,6 +142,8 @@ pub struct Swept {
     pub parked: Vec<ParkedNow>,
     /// Commands in doubt that are asked about now.
     pub asking: usize,
+    /// Lanes that got their next turn.
+    pub promoted: usize,
     /// More may be left.
     pub more: bool,
 }
@@ -275,8 +278,9 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Reported, StoreError>> + Send;
 
     /// Ends what is past its `expires_at` and pending, at most `limit`, wherever it is bound for:
-    /// `expired`, or in doubt by the destination's stored contract. With nothing to do it only
-    /// reads.
+    /// `expired`, or in doubt by the destination's stored contract. Gives lanes that nothing blocks
+    /// any more their next turn, as many, going on where the last sweep stopped. With nothing to do
+    /// it only reads.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -293,6 +297,37 @@ pub trait Store: Clone + Send + Sync + 'static {
         destination: &Destination,
         except: &CommandId,
     ) -> impl Future<Output = Result<Option<CommandId>, StoreError>> + Send;
+
+    /// Does what people ask, each deed by itself, in one transaction; each that changes something
+    /// leaves an `operator_action`. In the order of the deeds.
+    ///
+    /// # Errors
+    /// [`StoreError`]: then none was done, or it is not known.
+    fn act(
+        &self,
+        deeds: Vec<Deed>,
+        actor: Actor,
+    ) -> impl Future<Output = Result<Vec<Acted>, StoreError>> + Send;
+
+    /// Lets a paused destination go on; recorded with the actor. `false`: it was not paused.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn resume(
+        &self,
+        destination: &Destination,
+        actor: &str,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// What stands about the lanes after `(destination, ordering key)`, at most `limit`, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn lane_facts(
+        &self,
+        after: Option<(String, String)>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<LaneFacts>, StoreError>> + Send;
 
     /// Pauses a destination for all relays; recorded with the actor. `false`: it was paused
     /// already, and nothing changed.

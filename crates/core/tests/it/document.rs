@@ -363,7 +363,7 @@ fn every_state_and_every_outcome_has_its_place() {
     }
     for outcome in crate::shape::outcomes() {
         let name = match outcome {
-            Outcome::NotSent { .. } | Outcome::Gone { .. } => "NotSent",
+            Outcome::NotSent { .. } | Outcome::Busy { .. } | Outcome::Gone { .. } => "NotSent",
             Outcome::Completed { .. } => "Completed",
             Outcome::Accepted { .. } => "Accepted",
             Outcome::Rejected { .. } => "Rejected",

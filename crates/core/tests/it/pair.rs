@@ -272,7 +272,8 @@ fn counters_and_tokens_move_as_they_should() {
         let claim = matches!(pair.input, Input::Due { .. });
         let sends = i64::from(after.attempts) - i64::from(before.attempts);
         let asks = i64::from(after.asks) - i64::from(before.asks);
-        let back = matches!(pair.input, Input::HandedBack { .. });
+        let back =
+            matches!(pair.input, Input::HandedBack { .. } | Input::Settled { burns: false, .. });
         must(matches!((sends, claim, back), (0, ..) | (1, true, _) | (-1, _, true)), "attempts")?;
         must(matches!((asks, claim, back), (0, ..) | (1, true, _) | (-1, _, true)), "asks")?;
         must(sends == 0 || asks == 0, "an attempt is no question")?;
@@ -299,7 +300,8 @@ fn the_first_send_moves_as_it_should() {
             (Some(_), None) => match pair.input {
                 Input::HandedBack { .. }
                 | Input::Settled {
-                    outcome: Outcome::NotSent { .. } | Outcome::Gone { .. }, ..
+                    outcome: Outcome::NotSent { .. } | Outcome::Busy { .. } | Outcome::Gone { .. },
+                    ..
                 } => pair.is_own(),
                 Input::Settled { outcome: Outcome::Rejected { .. }, .. } => !before.in_doubt,
                 Input::Answered { .. } | Input::Resolve { .. } => true,
@@ -436,6 +438,7 @@ fn arbitrary_delivery() -> impl Strategy<Value = Delivery> {
                 attempts,
                 asks,
                 in_doubt,
+                key_seq: None,
                 available_at: due,
                 token: Token::new(token),
                 lease_until: lease,

@@ -126,6 +126,7 @@ pub(crate) fn ended(outcome: ReceiptOutcome, first_sent_at: Option<Micros>) -> R
         token: TOKEN,
         first_sent_at,
         recorded_at: before(10),
+        key_seq: Some(4),
     }
 }
 
@@ -154,6 +155,7 @@ pub(crate) fn outcomes() -> Vec<Outcome> {
             retry_after: Some(Span::from_secs(9)),
             misconfigured: true,
         },
+        Outcome::Busy { reason: reason(), retry_after: Some(Span::from_secs(9)) },
         Outcome::Gone { reason: reason() },
         Outcome::unknown("reset"),
         Outcome::Ask { reason: reason() },
@@ -178,7 +180,18 @@ pub(crate) fn due(expires_at: Option<Micros>) -> Input {
 }
 
 pub(crate) fn settled(token: Token, outcome: Outcome) -> Input {
-    Input::Settled { token, outcome, seed: Seed(5) }
+    settled_in(token, 2, None, true, outcome)
+}
+
+/// A settle of an attempt of that round, whose receipt says so.
+pub(crate) fn settled_in(
+    token: Token,
+    round: u32,
+    ended_as: Option<ReceiptOutcome>,
+    burns: bool,
+    outcome: Outcome,
+) -> Input {
+    Input::Settled { token, round, ended_as, outcome, burns, seed: Seed(5) }
 }
 
 pub(crate) fn answered(token: Token, answer: Answer) -> Input {
@@ -216,7 +229,12 @@ pub(crate) fn inputs() -> Vec<Input> {
         }
     }
     for token in [TOKEN, STALE] {
-        all.extend(outcomes().into_iter().map(|outcome| settled(token, outcome)));
+        for outcome in outcomes() {
+            all.push(settled(token, outcome.clone()));
+            all.push(settled_in(token, 2, None, false, outcome.clone()));
+            let ended = Some(ReceiptOutcome::Completed);
+            all.push(settled_in(STALE, 1, ended, true, outcome));
+        }
         all.extend(answers().into_iter().map(|answer| answered(token, answer)));
         all.push(Input::HandedBack { token });
         all.push(Input::Renewed { token });

@@ -16,6 +16,7 @@ pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
         broken.existence();
         broken.rounds();
         broken.destinations();
+        broken.place();
         broken.digests();
         broken.event();
         broken.contradictions();
@@ -98,6 +99,17 @@ impl Broken<'_> {
         if let Some(other) = other {
             let found = format!("meant for {meant}, but a row beside it says {other}");
             self.breaks(&law::DESTINATION_DIFFERS, &found);
+        }
+    }
+
+    fn place(&mut self) {
+        let Some(row) = &self.facts.outbox else { return };
+        let delivery = self.facts.delivery.iter().map(|open| open.delivery.key_seq);
+        let receipts = self.facts.receipts.iter().map(|entry| entry.receipt.key_seq);
+        let mut places = delivery.chain(receipts);
+        let Some(first) = places.next() else { return };
+        if first.is_some() != row.ordering_key.is_some() || places.any(|place| place != first) {
+            self.breaks(&law::LANE_PLACE, "its place is missing, or differs from row to row");
         }
     }
 

@@ -121,6 +121,27 @@ pub struct EventFacts {
     pub found: i64,
 }
 
+/// What stands about one lane.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaneFacts {
+    /// Its destination.
+    pub destination: String,
+    /// Its ordering key.
+    pub ordering_key: String,
+    /// The last place that was given; `None`: the lane has no row.
+    pub last: Option<i64>,
+    /// How many different places its deliveries and receipts hold.
+    pub places: i64,
+    /// How many of its commands stand in the outbox.
+    pub commands: i64,
+    /// The largest place that is held.
+    pub newest: i64,
+    /// How many are in flight.
+    pub in_flight: i64,
+    /// One of its commands was archived, so places may be missing.
+    pub archived: bool,
+}
+
 /// The totals of one destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Totals {
@@ -150,6 +171,28 @@ pub fn of_event(event: &EventFacts) -> Vec<Violation> {
         let said = format!("event {seq} of stream {stream} issued {commands} commands");
         let found = format!("{said}, but {found} stand");
         violations.push(Violation::of(&law::EVENT_COMMANDS, ids, &found));
+    }
+    violations
+}
+
+/// What is wrong with one lane.
+#[must_use]
+pub fn of_lane(lane: &LaneFacts) -> Vec<Violation> {
+    let LaneFacts { destination, ordering_key, places, commands, newest, .. } = lane;
+    let name = format!("lane {ordering_key} of destination {destination}");
+    let ids = || vec![destination.clone(), ordering_key.clone()];
+    let mut violations = Vec::new();
+    let last = lane.last.unwrap_or(0);
+    let missing = !lane.archived && *places != last;
+    if places != commands || *newest > last || missing {
+        let found = format!(
+            "{name} gave {last} places; its {commands} commands hold {places}, the newest {newest}"
+        );
+        violations.push(Violation::of(&law::LANE_ORDER, ids(), &found));
+    }
+    if lane.in_flight > 1 {
+        let found = format!("{name} has {} commands in flight", lane.in_flight);
+        violations.push(Violation::of(&law::LANE_IN_FLIGHT, ids(), &found));
     }
     violations
 }
@@ -196,6 +239,30 @@ mod tests {
         let lost = EventFacts { found: 1, ..sound };
         assert_eq!(codes(of_event(&lost)), [law::EVENT_COMMANDS.code]);
         assert!(of_event(&lost)[0].text.contains("issued 2 commands, but 1 stand"));
+    }
+
+    #[test]
+    fn a_lane_is_dense_and_has_one_in_flight() {
+        let sound = LaneFacts {
+            destination: "shop".into(),
+            ordering_key: "A".into(),
+            last: Some(4),
+            places: 4,
+            commands: 4,
+            newest: 4,
+            in_flight: 1,
+            archived: false,
+        };
+        assert_eq!(of_lane(&sound), []);
+        let gap = LaneFacts { places: 3, commands: 3, ..sound.clone() };
+        assert_eq!(codes(of_lane(&gap)), [law::LANE_ORDER.code]);
+        assert_eq!(of_lane(&LaneFacts { archived: true, ..gap }), []);
+        let twice = LaneFacts { places: 3, ..sound.clone() };
+        assert_eq!(codes(of_lane(&twice)), [law::LANE_ORDER.code]);
+        let beyond = LaneFacts { last: Some(3), archived: true, ..sound.clone() };
+        assert_eq!(codes(of_lane(&beyond)), [law::LANE_ORDER.code]);
+        let both = LaneFacts { in_flight: 2, ..sound };
+        assert_eq!(codes(of_lane(&both)), [law::LANE_IN_FLIGHT.code]);
     }
 
     #[test]

@@ -74,8 +74,14 @@ pub enum Input {
     Settled {
         /// The attempt's token.
         token: Token,
+        /// The attempt's round.
+        round: u32,
+        /// What the receipt of that round says, where one stands: a redelivery began since.
+        ended_as: Option<ReceiptOutcome>,
         /// What was learned.
         outcome: Outcome,
+        /// Whether it counts as an attempt of its round; a probe of a breaker does not.
+        burns: bool,
         /// Jitter.
         seed: Seed,
     },
@@ -298,8 +304,9 @@ pub fn transition(position: &Position, input: Input, terms: &Terms, now: Micros)
             Position::Open(open) => due::unreadable(open, &reason, now),
             Position::Ended(_) => Transition::ignored(Reason::Ended),
         },
-        Input::Settled { token, outcome, seed } => {
-            settle::settled(position, token, outcome, terms, now, seed)
+        Input::Settled { token, round, ended_as, outcome, burns, seed } => {
+            let attempt = settle::Attempt { token, round, ended_as, burns };
+            settle::settled(position, attempt, outcome, terms, now, seed)
         }
         Input::Answered { token, answer, seed } => {
             settle::answered(position, token, answer, terms, now, seed)
@@ -341,5 +348,6 @@ fn receipt(
         token: open.token,
         first_sent_at: open.first_sent_at,
         recorded_at: now,
+        key_seq: open.key_seq,
     }
 }

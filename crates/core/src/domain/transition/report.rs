@@ -27,12 +27,17 @@ pub(super) fn reported(position: &Position, report: Report, now: Micros) -> Tran
             Transition::to(Next::Ended(receipt(open, outcome, result, evidence, &source, now)))
         }
         Position::Ended(_) if report.token.is_some() => Transition::Refused(Reason::Ended),
-        Position::Ended(ended)
-            if report.equals_earlier || says_the_same(ended.outcome, report.outcome) =>
-        {
-            Transition::ignored(Reason::Repeated)
-        }
-        Position::Ended(_) => Transition::to(Next::Contradicted(report)),
+        Position::Ended(_) if report.equals_earlier => Transition::ignored(Reason::Repeated),
+        Position::Ended(ended) => after_the_end(ended.outcome, report),
+    }
+}
+
+/// A report about a round that has its receipt: a repeat, or a contradiction.
+pub(super) fn after_the_end(stands: ReceiptOutcome, report: Report) -> Transition {
+    if says_the_same(stands, report.outcome) {
+        Transition::ignored(Reason::Repeated)
+    } else {
+        Transition::to(Next::Contradicted(report))
     }
 }
 

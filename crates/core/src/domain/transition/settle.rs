@@ -18,22 +18,31 @@ use super::super::time::Micros;
 use super::report::{self, says_the_same};
 use super::{Attempted, Next, Position, Purpose, Reason, Report, Transition, receipt};
 
+/// The attempt that ended.
+#[derive(Clone, Copy)]
+pub(super) struct Attempt {
+    pub(super) token: Token,
+    pub(super) round: u32,
+    pub(super) ended_as: Option<ReceiptOutcome>,
+    pub(super) burns: bool,
+}
+
 pub(super) fn settled(
     position: &Position,
-    token: Token,
+    attempt: Attempt,
     outcome: Outcome,
     terms: &Terms,
     now: Micros,
     seed: Seed,
 ) -> Transition {
     match position {
-        Position::Open(open) if open.state == State::Sending && open.token == token => {
-            own_settle(open, outcome, terms, now, seed)
+        Position::Open(open) if open.state == State::Sending && open.token == attempt.token => {
+            own_settle(open, attempt.burns, outcome, terms, now, seed)
         }
-        Position::Ended(ended) if ended.token == token => {
-            after_receipt(position, ended, outcome, now)
+Position::Ended(ended) if ended.token == attempt.token => {
+            after_receipt(position, ended, attempt, outcome, now)
         }
-        Position::Open(_) | Position::Ended(_) => late(position, token, outcome, now),
+        Position::Open(_) | Position::Ended(_) => late(position, attempt, outcome, now),
     }
 }
 
@@ -42,6 +51,7 @@ pub(super) fn settled(
 fn after_receipt(
     position: &Position,
     ended: &Receipt,
+    attempt: Attempt,
     outcome: Outcome,
     now: Micros,
 ) -> Transition {
@@ -50,7 +60,7 @@ fn after_receipt(
         Outcome::Completed { .. } if says_the_same(ended.outcome, ReceiptOutcome::Completed) => {
             Transition::ignored(Reason::Repeated)
         }
-        Outcome::Completed { .. } => late(position, ended.token, outcome, now),
+        Outcome::Completed { .. } => late(position, attempt, outcome, now),
         _ => {
             let row = attempted(ended.round, ended.token, Purpose::Send, &outcome);
             Transition::Ignored { reason: Reason::Ended, attempted: Some(row) }
@@ -60,18 +70,22 @@ fn after_receipt(
 
 fn own_settle(
     open: &Delivery,
+    burns: bool,
     outcome: Outcome,
     terms: &Terms,
     now: Micros,
     seed: Seed,
 ) -> Transition {
     let came = came(&outcome);
+    let attempts = open.attempts.saturating_sub(u32::from(!burns));
+    let counted = Delivery { attempts, ..open.clone() };
     let known = match came {
-        Came::NotSent => policy::first_send_taken_back(open.clone()),
-        Came::Unknown | Came::Ask => Delivery { in_doubt: true, ..open.clone() },
-        _ => open.clone(),
+        Came::NotSent => policy::first_send_taken_back(counted),
+        Came::Unknown | Came::Ask => Delivery { in_doubt: true, ..counted },
+        _ => counted,
     };
-    let due = now.plus(terms.pace.wait(open.attempts, outcome.retry_after(), seed));
+    let failures = known.attempts.max(1);
+    let due = now.plus(terms.pace.wait(failures, outcome.retry_after(), seed));
     let then = table::then(came, policy::situation(&known, terms, now, due));
     if let Then::End(ends) = then {
         let (result, evidence) = outcome.into_evidence();
@@ -95,20 +109,17 @@ const fn came(outcome: &Outcome) -> Came {
         Outcome::Accepted { .. } => Came::Accepted,
         Outcome::Rejected { by: Judge::Receiver, .. } => Came::RejectedByReceiver,
         Outcome::Rejected { by: Judge::Status, .. } => Came::RejectedByStatus,
-        Outcome::NotSent { .. } | Outcome::Gone { .. } => Came::NotSent,
+        Outcome::NotSent { .. } | Outcome::Busy { .. } | Outcome::Gone { .. } => Came::NotSent,
         Outcome::Unknown { .. } => Came::Unknown,
         Outcome::Ask { .. } => Came::Ask,
         Outcome::Conflict { .. } => Came::Conflict,
     }
 }
 
-/// The lease went on: the settle is recorded, and only its evidence may end what has not ended.
-fn late(position: &Position, token: Token, outcome: Outcome, now: Micros) -> Transition {
-    let round = match position {
-        Position::Open(open) => open.round,
-        Position::Ended(ended) => ended.round,
-    };
-    let row = attempted(round, token, Purpose::Late, &outcome);
+/// A settle whose lease has gone to another, or whose command has ended: recorded; its `Completed`
+/// is the receiver's own word about the attempt's own round.
+fn late(position: &Position, attempt: Attempt, outcome: Outcome, now: Micros) -> Transition {
+    let row = attempted(attempt.round, attempt.token, Purpose::Late, &outcome);
     let Outcome::Completed { result, evidence } = outcome else {
         return Transition::Ignored { reason: Reason::StaleToken, attempted: Some(row) };
     };
@@ -120,7 +131,12 @@ fn late(position: &Position, token: Token, outcome: Outcome, now: Micros) -> Tra
         token: None,
         equals_earlier: false,
     };
-    match report::reported(position, report, now) {
+    let reported = match attempt.ended_as {
+        // It says nothing about the round that a redelivery began since.
+        Some(stands) => report::after_the_end(stands, report),
+        None => report::reported(position, report, now),
+    };
+    match reported {
         Transition::Applied { next, .. } => Transition::Applied { next, attempted: Some(row) },
         Transition::Ignored { reason, .. } | Transition::Refused(reason) => {
             Transition::Ignored { reason, attempted: Some(row) }

@@ -121,6 +121,7 @@ fn again(ended: &Receipt, now: Micros) -> Delivery {
     Delivery {
         round: ended.round.saturating_add(1),
         token: Token::new(ended.token.get()),
+        key_seq: ended.key_seq,
         ..Delivery::new(ended.n, now)
     }
 }

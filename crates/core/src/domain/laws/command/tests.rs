@@ -75,6 +75,7 @@ fn receipt(round: u32) -> ReceiptFacts {
         token: Token::new(1),
         first_sent_at: Some(T),
         recorded_at: T,
+        key_seq: None,
     };
     ReceiptFacts { receipt, destination: "shop".into(), digest, row_digest }
 }
