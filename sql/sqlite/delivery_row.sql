@@ -1,4 +1,5 @@
 -- by rowid.
 SELECT n, state, round, round_since, attempts, asks, in_doubt, available_at, token, lease_until,
-  lease_owner, first_sent_at, last_lease_until, last_outcome, destination, digest, row_digest
+  lease_owner, first_sent_at, last_lease_until, last_outcome, key_seq, destination, digest,
+  row_digest, ordering_key
 FROM counterfoil_delivery WHERE n = ?1;

@@ -1,4 +1,4 @@
 -- by sqlite_autoindex_counterfoil_receipt_1.
 SELECT n, round, outcome, result, evidence, source, attempts, token, first_sent_at, recorded_at,
-  destination, digest, row_digest
+  key_seq, destination, digest, row_digest
 FROM counterfoil_receipt WHERE n = ?1 ORDER BY round;

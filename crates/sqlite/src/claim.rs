@@ -15,6 +15,7 @@ use rusqlite::params;
 
 use crate::exchange::Written;
 use crate::group::Group;
+use crate::lane::{self, Lane};
 use crate::position::{self, Subject};
 use crate::row::{self, Unreadable, micros};
 use crate::sql::Sql;
@@ -90,10 +91,10 @@ fn read_due(
     let mut due = Vec::new();
     while let Some(row) = rows.next()? {
         let (delivery, known) = row::delivery(row, 0)?;
-        let command = match (known, row::outbox(row, 14, looking.body_bytes_max)?) {
+        let command = match (known, row::outbox(row, 15, looking.body_bytes_max)?) {
             (Ok(()), Ok(command)) => Ok(command),
             (Err(why), _) | (Ok(()), Err(why)) => {
-                Err(Broken { command_id: row::bytes(row, 15)?.unwrap_or_default().to_vec(), why })
+                Err(Broken { command_id: row::bytes(row, 16)?.unwrap_or_default().to_vec(), why })
             }
         };
         due.push(Due { delivery, command });
@@ -147,6 +148,10 @@ fn take(
         // neither.
         digests: (taken_over || ends_sent).then(|| digests(&command)),
         started_at: None,
+        lane: command.ordering_key.as_ref().map(|key| {
+            let destination = command.destination.as_str();
+            (Lane { destination, key: key.as_str() }, Some(looking.from.terms.contract.on_parked))
+        }),
     };
     for attempted in &moved.attempted {
         position::insert_attempt(group, subject, attempted)?;
@@ -156,6 +161,7 @@ fn take(
         Moved::Ended(receipt) => {
             if position::end(group, &delivery)? {
                 position::insert_receipt(group, subject, &receipt)?;
+                position::give_turn(group, subject)?;
                 // Nothing but its expiry ends a command that is merely due.
                 let named = (command.command_id.to_string(), command.destination.to_string());
                 done.exchanged.expired.push(named);
@@ -176,6 +182,7 @@ fn take(
         group.save_clock();
         done.claimed.push(Fresh { command, delivery: next, taken_over });
     } else if next.state.is_parked() {
+        position::give_turn(group, subject)?;
         done.exchanged.parked.push(parked_now(&command, next, group.now));
     }
     Ok(is_claim)
@@ -272,6 +279,12 @@ fn park(
         return Ok(());
     };
     position::park(group, &next)?;
+    let key = position::read(group, next.n)?.and_then(|stands| stands.ordering_key);
+    if let Some(key) = &key {
+        let destination = looking.from.destination.as_str();
+        let on_parked = Some(looking.from.terms.contract.on_parked);
+        lane::turn(group, Lane { destination, key }, on_parked)?;
+    }
     done.exchanged.parked.push(ParkedNow {
         command: String::from_utf8_lossy(&broken.command_id).into_owned(),
         destination: looking.from.destination.to_string(),

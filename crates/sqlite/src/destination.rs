@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_core::domain::{Contract, Destination, Micros};
+use counterfoil_core::domain::contract::OnParked;
+use counterfoil_core::domain::{Contract, Destination, Idempotent, Micros};
 use counterfoil_core::port::store::{Declared, StoreError};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
@@ -98,6 +99,22 @@ pub(crate) fn admission(
         })
     });
     Ok(judged.optional()?.unwrap_or(Admission::Differs))
+}
+
+/// The stored contract of a destination; where none is stored, or none that can be read, one that
+/// allows nothing.
+pub(crate) fn stored(group: &mut Group<'_>, destination: &str) -> rusqlite::Result<Contract> {
+    let mut rows = group.sql(Sql::DestinationRow)?.query([destination])?;
+    let stored = match rows.next()? {
+        Some(row) => contract(bytes(row, 0)?.unwrap_or_default()),
+        None => None,
+    };
+    Ok(stored.unwrap_or_else(|| Contract::new(Idempotent::No)))
+}
+
+/// What a parked command does to its lane there.
+pub(crate) fn on_parked(group: &mut Group<'_>, destination: &str) -> rusqlite::Result<OnParked> {
+    Ok(stored(group, destination)?.on_parked)
 }
 
 /// Whether the stored JSON says `contract`. One with a rule that this version does not know says

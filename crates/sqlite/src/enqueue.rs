@@ -4,11 +4,12 @@
 //! archived ids, one id one intent, a delivery beside each row. Does not: write events.
 
 use counterfoil_core::domain::command::CommandRefused;
-use counterfoil_core::domain::{Command, CommandId, Digest, Micros};
+use counterfoil_core::domain::{Command, CommandId, Digest, Micros, OrderingKey};
 use counterfoil_core::port::store::{Recorded, WriteRefused};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
 use crate::group::Group;
+use crate::lane::{self, Lane};
 use crate::member::Work;
 use crate::row::{Body, bytes, digest};
 use crate::sql::Sql;
@@ -99,9 +100,6 @@ pub(crate) fn check(
     body_bytes_max: usize,
 ) -> Result<(), WriteRefused> {
     command.check(body_bytes_max)?;
-    if command.ordering_key.is_some() {
-        return Err(WriteRefused::NotYet { id: id.to_string(), what: "ordering_key" });
-    }
     if command.content_type.len() > 255 {
         return Err(WriteRefused::Command(CommandRefused::Value {
             id: id.to_string(),
@@ -133,9 +131,19 @@ pub(crate) fn insert(
     }
     let n = group.connection.last_insert_rowid();
     let due = command.not_before.unwrap_or(now).get();
-    let delivery = group.sql(Sql::DeliveryInsert)?;
+    let destination = command.destination.as_str();
+    let key = command.ordering_key.as_ref().map(OrderingKey::as_str);
+    // In a lane it waits until the lane has looked whose turn it is.
+    let (due, key_seq) = match key {
+        Some(key) => (None, Some(lane::draw(group, destination, key)?)),
+        None => (Some(due), None),
+    };
     let expires_at = command.expires_at.map(Micros::get);
-    delivery.execute(params![n, command.destination.as_str(), due, expires_at])?;
+    let delivery = group.sql(Sql::DeliveryInsert)?;
+    delivery.execute(params![n, destination, due, expires_at, key, key_seq])?;
+    if let Some(key) = key {
+        lane::arrive(group, Lane { destination, key }, n)?;
+    }
     Ok(Some(n))
 }
 
@@ -161,6 +169,7 @@ pub(crate) fn insert_row(
         command.not_before.map(Micros::get),
         command.expires_at.map(Micros::get),
         recorded_at.map(Micros::get),
+        command.ordering_key.as_ref().map(OrderingKey::as_str),
     ])
 }
 

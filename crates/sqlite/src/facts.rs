@@ -64,18 +64,18 @@ fn read_range(
         command.delivery = Some(DeliveryFacts {
             delivery: row::delivery(row, 0)?.0,
             state_name: lossy(row, 1)?.unwrap_or_default(),
-            destination: lossy(row, 14)?.unwrap_or_default(),
-            digest: digest(row, 15)?,
-            row_digest: digest(row, 16)?,
+            destination: lossy(row, 15)?.unwrap_or_default(),
+            digest: digest(row, 16)?,
+            row_digest: digest(row, 17)?,
         });
         Ok(())
     })?;
     each(store, Sql::FactsReceipt, (after, last), commands, |row, command| {
         command.receipts.push(ReceiptFacts {
             receipt: row::receipt(row, 0)?,
-            destination: lossy(row, 10)?.unwrap_or_default(),
-            digest: digest(row, 11)?,
-            row_digest: digest(row, 12)?,
+            destination: lossy(row, 11)?.unwrap_or_default(),
+            digest: digest(row, 12)?,
+            row_digest: digest(row, 13)?,
         });
         Ok(())
     })?;

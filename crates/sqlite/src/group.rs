@@ -48,12 +48,21 @@ impl<'c> Group<'c> {
 
     /// One command more has ended so.
     pub(crate) fn count(&mut self, destination: &str, outcome: ReceiptOutcome) {
+        self.add(destination, outcome, 1);
+    }
+
+    /// Counts one ended command less: it is open again.
+    pub(crate) fn uncount(&mut self, destination: &str, outcome: ReceiptOutcome) {
+        self.add(destination, outcome, -1);
+    }
+
+    fn add(&mut self, destination: &str, outcome: ReceiptOutcome, more: i64) {
         let same = |entry: &&mut (String, ReceiptOutcome, i64)| {
             entry.1 == outcome && entry.0 == destination
         };
         match self.tally.iter_mut().find(same) {
-            Some(entry) => entry.2 += 1,
-            None => self.tally.push((destination.to_owned(), outcome, 1)),
+            Some(entry) => entry.2 += more,
+            None => self.tally.push((destination.to_owned(), outcome, more)),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Guarantees: what the schema's guards say holds for every program that writes the file. Does
 //! not: keep those rules on a connection whose triggers are off; that is the caller's work then.
 
+mod act;
 mod append;
 mod claim;
 mod clock;
@@ -15,6 +16,7 @@ mod facts;
 mod failure;
 mod group;
 mod inbox;
+mod lane;
 mod member;
 mod options;
 mod outbox;

@@ -6,7 +6,7 @@
 //! After a call `last_insert_rowid()` is no longer that of the user's own last insert.
 
 use counterfoil_core::domain::command::BODY_BYTES_MAX;
-use counterfoil_core::domain::{Command, CommandId, Micros, ReceiptOutcome, Token};
+use counterfoil_core::domain::{Command, CommandId, Micros, OrderingKey, ReceiptOutcome, Token};
 use counterfoil_core::port::store::{Append, Appended, Recorded, Reported, WriteRefused};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
@@ -263,6 +263,7 @@ pub(crate) fn insert(
         command.core_digest.map(|digest| digest.to_hex()),
         command.not_before.map(Micros::get),
         command.expires_at.map(Micros::get),
+        command.ordering_key.as_ref().map(OrderingKey::as_str),
     ]);
     inserted.map_err(|error| match says_conflict(&error) {
         true => WriteRefused::Conflict { id: id.to_string() }.into(),

@@ -46,6 +46,35 @@ impl Work for Pause {
 }
 
 /// What somebody did, to what.
+/// Lets a paused destination go on.
+pub(crate) struct Resume {
+    pub(crate) destination: Destination,
+    pub(crate) actor: String,
+}
+
+impl Work for Resume {
+    /// Whether it was paused.
+    type Answer = bool;
+
+    fn size(&self) -> usize {
+        2
+    }
+
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<bool> {
+        let Self { destination, actor } = self;
+        if group.sql(Sql::DestinationResume)?.execute([destination.as_str()])? == 0 {
+            return Ok(false);
+        }
+        let action = Action { verb: "resume", about: destination.as_str(), actor };
+        insert_action(group, &action, None, (Some("paused"), "running"))?;
+        Ok(true)
+    }
+
+    fn wakes(&self, resumed: &bool) -> bool {
+        *resumed
+    }
+}
+
 pub(crate) struct Action<'a> {
     pub(crate) verb: &'a str,
     pub(crate) about: &'a str,

@@ -3,6 +3,7 @@
 //! Guarantees: writes count only for the state and token that were read; a receipt, its delivery's
 //! end and its count are one write. Does not: decide; see `domain::transition`.
 
+use counterfoil_core::domain::contract::OnParked;
 use counterfoil_core::domain::{
     Attempted, Delivery, Digest, Micros, Next, Position, Reason, Receipt, State, Transition,
     transition::Report,
@@ -10,6 +11,7 @@ use counterfoil_core::domain::{
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use crate::group::Group;
+use crate::lane::{self, Lane};
 use crate::row::{self, Bytes32, Shown, micros};
 use crate::sql::Sql;
 
@@ -23,6 +25,15 @@ pub(crate) struct Subject<'a> {
     pub(crate) digests: Option<(Digest, Digest)>,
     /// When the attempt began.
     pub(crate) started_at: Option<Micros>,
+    /// The lane, if it has an ordering key, and what a parked one does to it, where that is known.
+    pub(crate) lane: Option<(Lane<'a>, Option<OnParked>)>,
+}
+
+impl<'a> Subject<'a> {
+    /// A command without digests, of no lane.
+    pub(crate) const fn new(n: i64, command_id: &'a str, destination: &'a str) -> Self {
+        Self { n, command_id, destination, digests: None, started_at: None, lane: None }
+    }
 }
 
 /// What a transition came to.
@@ -41,20 +52,22 @@ pub(crate) struct Stands {
     pub(crate) destination: String,
     /// SHA-256 of body and row, once an attempt has ended.
     pub(crate) digests: Option<(Digest, Digest)>,
+    /// The ordering key, while it is open.
+    pub(crate) ordering_key: Option<String>,
 }
 
 /// Where the command stands; `None` where neither delivery nor receipt does.
 pub(crate) fn read(group: &mut Group<'_>, n: i64) -> rusqlite::Result<Option<Stands>> {
     let open = group.sql(Sql::DeliveryRow)?.query_row([n], |row| {
         let position = Position::Open(row::delivery(row, 0)?.0);
-        stands(row, position, 14)
+        Ok(Stands { ordering_key: row::lossy(row, 18)?, ..stands(row, position, 15)? })
     });
     if let Some(open) = open.optional()? {
         return Ok(Some(open));
     }
     let ended = group.sql(Sql::ReceiptNewest)?.query_row([n], |row| {
         let position = Position::Ended(row::receipt(row, 0)?);
-        stands(row, position, 10)
+        stands(row, position, 11)
     });
     ended.optional()
 }
@@ -63,7 +76,7 @@ pub(crate) fn read(group: &mut Group<'_>, n: i64) -> rusqlite::Result<Option<Sta
 fn stands(row: &Row<'_>, position: Position, at: usize) -> rusqlite::Result<Stands> {
     let destination = row::lossy(row, at)?.unwrap_or_default();
     let digests = row::digest(row, at + 1)?.zip(row::digest(row, at + 2)?);
-    Ok(Stands { position, destination, digests })
+    Ok(Stands { position, destination, digests, ordering_key: None })
 }
 
 /// Writes what becomes of the command.
@@ -80,6 +93,9 @@ pub(crate) fn write(
         Transition::Ignored { reason, attempted } => (Written::Ignored(reason), attempted),
         Transition::Refused(reason) => (Written::Refused(reason), None),
     };
+    if matches!(written, Written::Open(_) | Written::Ended(_)) {
+        give_turn(group, subject)?;
+    }
     if let Some(attempted) = attempted {
         insert_attempt(group, subject, &attempted)?;
     }
@@ -116,6 +132,14 @@ fn write_next(
 }
 
 /// Writes the delivery whole; whether it was still as read.
+/// Gives the turn of its lane on, if it has one.
+pub(crate) fn give_turn(group: &mut Group<'_>, subject: Subject<'_>) -> rusqlite::Result<()> {
+    match subject.lane {
+        Some((lane, on_parked)) => lane::turn(group, lane, on_parked),
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn update(
     group: &mut Group<'_>,
     subject: Subject<'_>,
@@ -123,6 +147,7 @@ pub(crate) fn update(
     next: &Delivery,
 ) -> rusqlite::Result<bool> {
     let (digest, row_digest) = subject.digests.unzip();
+    let next = &lane::without_turn(Some(before), next.clone());
     let changed = group.sql(Sql::DeliveryUpdate)?.execute(params![
         before.n,
         before.token.get(),
@@ -180,6 +205,7 @@ pub(crate) fn insert_receipt(
         Bytes32(digest),
         Bytes32(row_digest),
         receipt.recorded_at.get(),
+        receipt.key_seq,
     ])?;
     group.count(subject.destination, receipt.outcome);
     Ok(())
@@ -257,13 +283,7 @@ mod tests {
         else {
             panic!("it is open");
         };
-        let subject = Subject {
-            n,
-            command_id: "a",
-            destination: "shipping",
-            digests: None,
-            started_at: None,
-        };
+        let subject = Subject::new(n, "a", "shipping");
         let newer = Delivery { token: read.token.next(now), ..read.clone() };
         assert!(update(&mut group, subject, &read, &newer).unwrap());
         let elsewhere = Delivery { state: State::Sending, ..newer.clone() };

@@ -12,6 +12,7 @@ use counterfoil_core::port::store::Reported;
 use rusqlite::OptionalExtension as _;
 
 use crate::group::Group;
+use crate::lane::Lane;
 use crate::member::Work;
 use crate::position::{self, Stands, Subject, Written};
 use crate::row;
@@ -38,13 +39,14 @@ impl Work for Reporting {
             return Ok(Reported::Refused(Reason::Ended));
         };
         let digests = digests_of(group, n, &stands)?;
-        let Stands { position: before, destination, .. } = stands;
+        let Stands { position: before, destination, ordering_key, .. } = stands;
         let equals_earlier = self.equals_earlier(group, n, &before)?;
         if equals_earlier && matches!(before, Position::Ended(_)) && self.report.token.is_none() {
             return Ok(Reported::Repeated);
         }
-        let subject =
-            Subject { n, command_id: id, destination: &destination, digests, started_at: None };
+        let lane = |key| (Lane { destination: &destination, key }, None);
+        let lane = ordering_key.as_deref().map(lane);
+        let subject = Subject { digests, lane, ..Subject::new(n, id, &destination) };
         let report = Report { equals_earlier, ..self.report.clone() };
         // No rule about reports reads the terms.
         let terms = Terms::new(Contract::new(Idempotent::No));

@@ -76,6 +76,6 @@ fn doubt(group: &mut Group<'_>, before: &Position, at: Micros) -> rusqlite::Resu
     let terms = Terms::new(Contract::new(Idempotent::No));
     let next = transition(before, Input::Restored { at }, &terms, group.now);
     let n = number(before);
-    let subject = Subject { n, command_id: "", destination: "", digests: None, started_at: None };
+    let subject = Subject::new(n, "", "");
     Ok(matches!(position::write(group, subject, before, next)?, Written::Open(_)))
 }

@@ -72,6 +72,7 @@ pub(crate) fn delivery(
         first_sent_at: time(row, at + 11)?,
         last_lease_until: time(row, at + 12)?,
         last_outcome: lossy(row, at + 13)?,
+        key_seq: int(row, at + 14)?,
     };
     let known = match state {
         Some(_) => Ok(()),
@@ -160,6 +161,7 @@ pub(crate) fn receipt(row: &Row<'_>, at: usize) -> rusqlite::Result<Receipt> {
         token: Token::new(int(row, at + 7)?.unwrap_or(0)),
         first_sent_at: time(row, at + 8)?,
         recorded_at: time(row, at + 9)?.unwrap_or_default(),
+        key_seq: int(row, at + 10)?,
     })
 }
 

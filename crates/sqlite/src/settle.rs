@@ -5,12 +5,15 @@
 //! delivery's end and the receipt. Does not: claim.
 
 use counterfoil_core::domain::{
-    Delivery, Input, Next, Outcome, Position, Reason, State, Transition, transition,
+    Delivery, Input, Next, Outcome, Position, Reason, ReceiptOutcome, State, Transition, transition,
 };
-use counterfoil_core::port::store::{Ended, Renew, Settle, Settled};
+use counterfoil_core::port::store::{Claimed, Ended, Renew, Settle, Settled};
 
 use crate::group::Group;
+use crate::lane::Lane;
 use crate::position::{self, Stands, Subject, Written};
+use crate::row;
+use crate::sql::Sql;
 
 /// Settles one attempt.
 pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result<Settled> {
@@ -21,6 +24,10 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
         destination: claimed.command.destination.as_str(),
         digests: Some((claimed.digest, claimed.row_digest)),
         started_at: Some(settle.started_at),
+        lane: claimed.command.ordering_key.as_ref().map(|key| {
+            let destination = claimed.command.destination.as_str();
+            (Lane { destination, key: key.as_str() }, Some(settle.terms.contract.on_parked))
+        }),
     };
     if let Some(settled) = settle_success(group, settle, subject)? {
         return Ok(settled);
@@ -29,7 +36,7 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
     else {
         return Ok(Settled::Ignored(Reason::Ended));
     };
-    let input = input(settle);
+    let input = input(settle, ended_as(group, claimed, &before)?);
     // The attempt of another lease proves nothing about the row as it stands now.
     let is_own = matches!(&before, Position::Open(open) if open.token == claimed.delivery.token);
     let digests = subject.digests.filter(|_| is_own).or(stored);
@@ -43,10 +50,14 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
     })
 }
 
-fn input(settle: &Settle) -> Input {
-    let (token, seed) = (settle.claimed.delivery.token, settle.seed);
+fn input(settle: &Settle, ended_as: Option<ReceiptOutcome>) -> Input {
+    let (token, round) = (settle.claimed.delivery.token, settle.claimed.delivery.round);
+    let (burns, seed) = (settle.burns, settle.seed);
     match &settle.ended {
-        Ended::Outcome(outcome) => Input::Settled { token, outcome: outcome.clone(), seed },
+        Ended::Outcome(outcome) => {
+            let outcome = outcome.clone();
+            Input::Settled { token, round, ended_as, outcome, burns, seed }
+        }
         Ended::Answer(answer) => Input::Answered { token, answer: answer.clone(), seed },
         Ended::HandedBack => Input::HandedBack { token },
     }
@@ -66,7 +77,7 @@ fn settle_success(
         return Ok(None);
     }
     let before = Position::Open(without_words(claimed));
-    let judged = transition(&before, input(settle), &settle.terms, group.now);
+    let judged = transition(&before, input(settle, None), &settle.terms, group.now);
     let Transition::Applied { next: Next::Ended(receipt), attempted: None } = judged else {
         return Ok(None);
     };
@@ -74,6 +85,7 @@ fn settle_success(
         return Ok(None);
     }
     position::insert_receipt(group, subject, &receipt)?;
+    position::give_turn(group, subject)?;
     Ok(Some(Settled::Ended(receipt.outcome.name())))
 }
 
@@ -94,7 +106,28 @@ fn without_words(delivery: &Delivery) -> Delivery {
         first_sent_at: delivery.first_sent_at,
         last_lease_until: delivery.last_lease_until,
         last_outcome: None,
+        key_seq: delivery.key_seq,
     }
+}
+
+/// What the receipt of the attempt's own round says, where another round began since.
+fn ended_as(
+    group: &mut Group<'_>,
+    claimed: &Claimed,
+    before: &Position,
+) -> rusqlite::Result<Option<ReceiptOutcome>> {
+    let round = claimed.delivery.round;
+    if !matches!(before, Position::Open(open) if open.round > round) {
+        return Ok(None);
+    }
+    let mut rows = group.sql(Sql::ReceiptOfCommand)?.query([claimed.delivery.n])?;
+    while let Some(found) = rows.next()? {
+        let receipt = row::receipt(found, 0)?;
+        if receipt.round == round {
+            return Ok(Some(receipt.outcome));
+        }
+    }
+    Ok(None)
 }
 
 /// Renews one lease; whether it is still its own.
@@ -102,7 +135,6 @@ pub(crate) fn renew(group: &mut Group<'_>, renew: &Renew) -> rusqlite::Result<bo
     let Some(stands) = position::read(group, renew.n)? else { return Ok(false) };
     let before = stands.position;
     let next = transition(&before, Input::Renewed { token: renew.token }, &renew.terms, group.now);
-    let subject =
-        Subject { n: renew.n, command_id: "", destination: "", digests: None, started_at: None };
+    let subject = Subject::new(renew.n, "", "");
     Ok(matches!(position::write(group, subject, &before, next)?, Written::Open(_)))
 }

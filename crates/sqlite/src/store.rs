@@ -19,6 +19,7 @@ use crate::clock::StoreTime;
 use crate::commit_queue::CommitQueue;
 use crate::connection::{OpenError, init, open_own};
 use crate::enqueue::Enqueue;
+use crate::lane::LaneCursor;
 use crate::options::Options;
 use crate::place::Place;
 use crate::reader::Readers;
@@ -47,6 +48,8 @@ struct Inner {
     queue: CommitQueue,
     /// Set at the first wait; `None` where other processes' commits cannot be heard of.
     watch: OnceLock<Option<Watch>>,
+    /// Where sweeps are among the lanes.
+    lanes: Arc<LaneCursor>,
 }
 
 impl SqliteStore {
@@ -101,8 +104,8 @@ impl SqliteStore {
             .map_err(|_| OpenError::CannotOpen { path })?;
         let readers = Readers::new(place);
         let source = schema.source.into();
-        let watch = OnceLock::new();
-        let inner = Inner { source, options, time, wake, readers, queue, watch };
+        let (watch, lanes) = (OnceLock::new(), Arc::default());
+        let inner = Inner { source, options, time, wake, readers, queue, watch, lanes };
         Ok(Self { seen: AtomicU64::new(inner.wake.generation()), inner: Arc::new(inner) })
     }
 

@@ -4,14 +4,15 @@
 //! or unserved, its stored contract decides; the lock is held no longer than a relay may. Does
 //! not: touch what is being sent or asked about, published, or parked.
 
-use counterfoil_core::domain::{
-    Contract, Idempotent, Input, Micros, Position, State, Terms, transition,
-};
+use std::sync::Arc;
+
+use counterfoil_core::domain::{Input, Micros, Position, State, Terms, transition};
 use counterfoil_core::port::store::{ParkedNow, Swept};
 use rusqlite::{Connection, params};
 
 use crate::destination;
 use crate::group::Group;
+use crate::lane::{self, Lane, LaneCursor};
 use crate::member::Work;
 use crate::position::{self, Stands, Subject, Written};
 use crate::report::digests_of;
@@ -24,6 +25,8 @@ const FEW: usize = 64;
 /// One sweep.
 pub(crate) struct Sweep {
     pub(crate) limit: usize,
+    /// Where the last sweep stopped among the lanes.
+    pub(crate) lanes: Arc<LaneCursor>,
 }
 
 /// A pending command past its expiry.
@@ -47,7 +50,8 @@ impl Work for Sweep {
     fn peek(&self, store: &Connection, now: Micros) -> rusqlite::Result<Option<Swept>> {
         let expired = store.prepare_cached(Sql::DeliveryIsExpired.text())?.exists([now.get()])?;
         let nothing = Swept { more: expired, ..Swept::default() };
-        Ok((!expired || self.limit == 0).then_some(nothing))
+        let idle = self.limit == 0 || (!expired && !self.lanes.look(store, self.limit)?);
+        Ok(idle.then_some(nothing))
     }
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Swept> {
@@ -61,12 +65,16 @@ impl Work for Sweep {
             }
             end(group, expired, &mut swept)?;
         }
+        for stuck in self.lanes.stuck() {
+            lane::turn(group, stuck.lane(), None)?;
+            swept.promoted += 1;
+        }
         Ok(swept)
     }
 
     /// A question is a relay's to ask.
     fn wakes(&self, swept: &Swept) -> bool {
-        swept.asking > 0
+        swept.asking > 0 || swept.promoted > 0
     }
 }
 
@@ -89,15 +97,12 @@ fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::
     let Expired { n, command_id, expires_at } = expired;
     let Some(stands) = position::read(group, n)? else { return Ok(()) };
     let digests = digests_of(group, n, &stands)?;
-    let Stands { position: before, destination, .. } = stands;
-    let terms = Terms::new(contract(group, &destination)?);
-    let subject = Subject {
-        n,
-        command_id: &command_id,
-        destination: &destination,
-        digests,
-        started_at: None,
-    };
+    let Stands { position: before, destination, ordering_key, .. } = stands;
+    let terms = Terms::new(destination::stored(group, &destination)?);
+    let on_parked = Some(terms.contract.on_parked);
+    let lane = |key| (Lane { destination: &destination, key }, on_parked);
+    let lane = ordering_key.as_deref().map(lane);
+    let subject = Subject { digests, lane, ..Subject::new(n, &command_id, &destination) };
     let next = transition(&before, Input::Swept { expires_at }, &terms, group.now);
     match position::write(group, subject, &before, next)? {
         Written::Ended(_) => swept.expired.push((command_id, destination)),
@@ -109,16 +114,6 @@ fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::
         Written::Contradicted | Written::Ignored(_) | Written::Refused(_) => {}
     }
     Ok(())
-}
-
-/// What stands as the destination's contract; a receiver of which nothing is known keeps no keys.
-fn contract(group: &mut Group<'_>, destination: &str) -> rusqlite::Result<Contract> {
-    let mut rows = group.sql(Sql::DestinationRow)?.query([destination])?;
-    let stored = match rows.next()? {
-        Some(row) => destination::contract(row::bytes(row, 0)?.unwrap_or_default()),
-        None => None,
-    };
-    Ok(stored.unwrap_or_else(|| Contract::new(Idempotent::No)))
 }
 
 fn parked_because(before: &Position) -> String {

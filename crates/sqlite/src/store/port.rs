@@ -7,22 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use counterfoil_core::domain::laws::{EventFacts, Totals};
+use counterfoil_core::domain::laws::{EventFacts, LaneFacts, Totals};
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Command, CommandId, Contract, Destination, EventRow, Micros, Stream,
 };
-use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
+use counterfoil_core::port::{Acted, Actor, Deed, Store};
 
 use super::{Inner, SqliteStore};
+use crate::act::Acting;
 use crate::destination::{self, Declare};
 use crate::exchange::Exchanging;
-use crate::pause::Pause;
+use crate::pause::{Pause, Resume};
 use crate::read;
 use crate::report::Reporting;
 use crate::restored::Restored;
@@ -110,7 +111,7 @@ impl Store for SqliteStore {
     }
 
     async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
-        self.inner.queue.commit(Sweep { limit }).await
+        self.inner.queue.commit(Sweep { limit, lanes: Arc::clone(&self.inner.lanes) }).await
     }
 
     async fn newest_completed(
@@ -121,6 +122,23 @@ impl Store for SqliteStore {
         let (destination, except) = (destination.clone(), except.clone());
         self.read(move |store, _| read::control::newest_completed(store, &destination, &except))
             .await
+    }
+
+    async fn act(&self, deeds: Vec<Deed>, actor: Actor) -> Result<Vec<Acted>, StoreError> {
+        self.inner.queue.commit(Acting::new(deeds, actor)?).await
+    }
+
+    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
+        let (destination, actor) = (destination.clone(), actor.to_owned());
+        self.inner.queue.commit(Resume { destination, actor }).await
+    }
+
+    async fn lane_facts(
+        &self,
+        after: Option<(String, String)>,
+        limit: usize,
+    ) -> Result<Vec<LaneFacts>, StoreError> {
+        self.read(move |store, _| read::lane::lane_facts(store, after, limit)).await
     }
 
     async fn pause(

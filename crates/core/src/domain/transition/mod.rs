@@ -193,6 +193,9 @@ pub enum Reason {
     /// Past its expiry.
     #[error("it is past its expiry; a new intent needs a new id")]
     Expired,
+    /// What was erased cannot be sent.
+    #[error("its content was erased, so there is nothing left to send")]
+    Erased,
     /// A published command cannot be withdrawn.
     #[error("it was accepted by its receiver; `resolve` it instead")]
     Published,

@@ -1,0 +1,171 @@
+//! What people do to commands: retry, resolve, cancel, redeliver.
+//!
+//! Guarantees: a deed and the record of who did it are one write; what a rule refuses changes
+//! nothing; the destination's stored contract decides what is safe. Does not: find commands; a
+//! filter is a list first.
+
+use counterfoil_core::domain::{
+    Delivery, Input, Micros, Next, Position, Reason, State, Terms, Transition, transition,
+};
+use counterfoil_core::port::store::StoreError;
+use counterfoil_core::port::{Act, Acted, Actor, Deed};
+use rusqlite::{OptionalExtension as _, params};
+
+use crate::destination;
+use crate::group::Group;
+use crate::lane::{self, Lane};
+use crate::member::Work;
+use crate::pause::{Action, insert_action};
+use crate::position::{self, Subject, Written};
+use crate::report::digests_of;
+use crate::row::{self, micros};
+use crate::sql::Sql;
+
+/// Deeds of one person.
+pub(crate) struct Acting {
+    pub(crate) deeds: Vec<Deed>,
+    pub(crate) actor: Actor,
+}
+
+/// What a deed must know of its command.
+struct Known {
+    n: i64,
+    destination: String,
+    ordering_key: Option<String>,
+    expires_at: Option<Micros>,
+    is_erased: bool,
+}
+
+impl Acting {
+    pub(crate) fn new(deeds: Vec<Deed>, actor: Actor) -> Result<Self, StoreError> {
+        if actor.name.is_empty() || actor.name.len() > 255 {
+            let why = "an actor has a name of 1 to 255 bytes: say who acts";
+            return Err(StoreError::Broken(why.into()));
+        }
+        Ok(Self { deeds, actor })
+    }
+}
+
+impl Work for Acting {
+    type Answer = Vec<Acted>;
+
+    fn size(&self) -> usize {
+        self.deeds.len().saturating_mul(4)
+    }
+
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Vec<Acted>> {
+        self.deeds.iter().map(|deed| act(group, deed, &self.actor)).collect()
+    }
+
+    fn wakes(&self, acted: &Vec<Acted>) -> bool {
+        acted.iter().any(|one| matches!(one, Acted::Done { .. }))
+    }
+}
+
+fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Acted> {
+    let id = deed.command_id.as_str();
+    let Some(known) = find(group, id)? else {
+        let archived = group.sql(Sql::ArchivedRow)?.exists([id])?;
+        return Ok(if archived { Acted::Archived } else { Acted::Unknown });
+    };
+    let Some(stands) = position::read(group, known.n)? else {
+        return Ok(Acted::Refused(Reason::Ended));
+    };
+    if known.is_erased && matches!(deed.act, Act::Retry { .. } | Act::Redeliver { .. }) {
+        return Ok(Acted::Refused(Reason::Erased));
+    }
+    if deed.by_filter && is_doubtful(&stands.position) {
+        return Ok(Acted::Refused(Reason::InDoubt));
+    }
+    let digests = digests_of(group, known.n, &stands)?;
+    let before = stands.position;
+    let terms = Terms::new(destination::stored(group, &known.destination)?);
+    let on_parked = Some(terms.contract.on_parked);
+    let lane = known.ordering_key.as_deref();
+    let lane = lane.map(|key| (Lane { destination: &known.destination, key }, on_parked));
+    let subject = Subject { digests, lane, ..Subject::new(known.n, id, &known.destination) };
+    let next = transition(&before, input(deed, actor, known.expires_at), &terms, group.now);
+    let after = match next {
+        Transition::Applied { next: Next::Open(delivery), .. }
+            if matches!(before, Position::Ended(_)) =>
+        {
+            reopen(group, subject, &before, delivery)?
+        }
+        next => match position::write(group, subject, &before, next)? {
+            Written::Open(state) => state.name(),
+            Written::Ended(outcome) => outcome,
+            Written::Contradicted => return Ok(Acted::Refused(Reason::Ended)),
+            Written::Ignored(reason) | Written::Refused(reason) => {
+                return Ok(Acted::Refused(reason));
+            }
+        },
+    };
+    let before = name(&before);
+    let action = Action { verb: deed.act.name(), about: id, actor: &actor.name };
+    let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
+    insert_action(group, &action, reason, (Some(before), after))?;
+    Ok(Acted::Done { before, after })
+}
+
+fn find(group: &mut Group<'_>, id: &str) -> rusqlite::Result<Option<Known>> {
+    let known = group.sql(Sql::OutboxAct)?.query_row([id], |row| {
+        Ok(Known {
+            n: row::int(row, 0)?.unwrap_or(0),
+            destination: row::lossy(row, 1)?.unwrap_or_default(),
+            ordering_key: row::lossy(row, 2)?,
+            expires_at: row::time(row, 3)?,
+            is_erased: row.get(4)?,
+        })
+    });
+    known.optional()
+}
+
+fn is_doubtful(position: &Position) -> bool {
+    match position {
+        Position::Open(open) => open.in_doubt || open.state == State::Uncertain,
+        Position::Ended(_) => false,
+    }
+}
+
+const fn name(position: &Position) -> &'static str {
+    match position {
+        Position::Open(open) => open.state.name(),
+        Position::Ended(ended) => ended.outcome.name(),
+    }
+}
+
+fn input(deed: &Deed, actor: &Actor, expires_at: Option<Micros>) -> Input {
+    let (name, reason) = (actor.name.clone(), actor.reason.clone());
+    match &deed.act {
+        Act::Retry { may_act_twice } => Input::Retry { may_act_twice: *may_act_twice, expires_at },
+        Act::Resolve(verdict) => {
+            Input::Resolve { verdict: verdict.clone(), evidence: reason, actor: name }
+        }
+        Act::Cancel => Input::Cancel { actor: name, reason },
+        Act::Redeliver { may_act_twice } => {
+            Input::Redeliver { may_act_twice: *may_act_twice, expires_at }
+        }
+    }
+}
+
+/// An ended command is open again: it is counted as ended no more.
+fn reopen(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    before: &Position,
+    delivery: Delivery,
+) -> rusqlite::Result<&'static str> {
+    if let Position::Ended(ended) = before {
+        group.uncount(subject.destination, ended.outcome);
+    }
+    let delivery = lane::without_turn(None, delivery);
+    group.sql(Sql::DeliveryReopen)?.execute(params![
+        delivery.n,
+        delivery.round,
+        micros(delivery.available_at),
+        delivery.token.get(),
+        delivery.key_seq,
+    ])?;
+    position::give_turn(group, subject)?;
+    Ok(delivery.state.name())
+}

@@ -1,0 +1,4 @@
+-- by counterfoil_delivery_lane: the next lane that has an open command.
+SELECT destination, ordering_key FROM counterfoil_delivery
+WHERE ordering_key IS NOT NULL AND (destination, ordering_key) > (?1, ?2)
+ORDER BY destination, ordering_key LIMIT 1;

@@ -1,0 +1,2 @@
+-- by rowid: one behind another gives the turn back.
+UPDATE counterfoil_delivery SET available_at = NULL WHERE n = ?1 AND state = 'pending';
