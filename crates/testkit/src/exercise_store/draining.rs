@@ -49,7 +49,7 @@ async fn drain<S: Store>(store: S, claims: Exchange, owner: u64) -> BTreeMap<Str
         let terms = &claims.claim_from[0].terms;
         let settle = |claimed: Claimed| {
             let (terms, ended) = (terms.clone(), end_of(&claimed, owner));
-            Settle { claimed, ended, started_at, seed: Seed(owner), terms }
+            Settle { claimed, ended, started_at, burns: true, seed: Seed(owner), terms }
         };
         settles = done.claimed.into_iter().map(settle).collect();
         tokio::task::yield_now().await;

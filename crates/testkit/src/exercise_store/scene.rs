@@ -154,6 +154,7 @@ impl<H: Hands> Scene<H> {
             claimed: claimed.clone(),
             ended,
             started_at: self.store.now().unwrap(),
+            burns: true,
             seed: Seed(3),
             terms: Arc::clone(&self.terms),
         }

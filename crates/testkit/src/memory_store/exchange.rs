@@ -5,7 +5,7 @@
 //! contract that is not the stored one.
 
 use counterfoil_core::domain::{
-    Destination, Digest, Input, Micros, Position, Reason, Seed, State, transition,
+    Destination, Digest, Input, Micros, Position, Reason, Seed, State, lane, transition,
 };
 use counterfoil_core::port::store::{
     ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Remaining, Renew, Settle, Settled,
@@ -53,7 +53,15 @@ impl Rows {
             return Settled::Ignored(Reason::Ended);
         };
         let input = match settle.ended.clone() {
-            Ended::Outcome(outcome) => Input::Settled { token, outcome, seed },
+            Ended::Outcome(outcome) => {
+                let (round, burns) = (claimed.delivery.round, settle.burns);
+                let ended_as = match &position {
+                    Position::Open(open) if open.round > round => self.receipts.get(&(n, round)),
+                    Position::Open(_) | Position::Ended(_) => None,
+                };
+                let ended_as = ended_as.map(|entry| entry.receipt.outcome);
+                Input::Settled { token, round, ended_as, outcome, burns, seed }
+            }
             Ended::Answer(answer) => Input::Answered { token, answer, seed },
             Ended::HandedBack => Input::HandedBack { token },
         };
@@ -204,9 +212,16 @@ impl Rows {
         left
     }
 
+    /// Whether it waits in a lane whose head is parked.
+    fn is_behind_parked(&self, n: i64) -> bool {
+        let waits = self.deliveries.get(&n).is_some_and(|it| lane::is_blocked(&it.delivery));
+        waits && self.lane_of(n).is_some_and(|lane| self.head_is_parked(&lane))
+    }
+
     fn is_busy(&self, n: i64, state: State, now: Micros) -> bool {
         let not_before = self.outbox.get(&n).and_then(|entry| entry.row.as_ref().ok()?.not_before);
         match state {
+            State::Pending if self.is_behind_parked(n) => false,
             State::Pending => not_before.is_none_or(|at| at <= now),
             State::Sending | State::Asking => true,
             State::Published | State::Dead | State::Uncertain | State::Conflict => false,

@@ -1,7 +1,7 @@
 //! Recording what is meant: bare commands, decisions, contracts.
 //!
 //! Guarantees: the same id with the same content is `Repeated`, with other content refused; a
-//! decision is written whole or not at all. Does not: know lanes yet; they are refused.
+//! decision is written whole or not at all. Does not: deliver.
 
 use std::sync::Arc;
 
@@ -16,14 +16,6 @@ use super::rows::{OutboxEntry, Rows};
 /// Stream, seq and index of a command in its decision.
 type Place = Option<(Stream, i64, i64)>;
 
-fn check(id: &CommandId, command: &Command, max: usize) -> Result<(), WriteRefused> {
-    let not_yet = |what| WriteRefused::NotYet { id: id.to_string(), what };
-    if command.ordering_key.is_some() {
-        return Err(not_yet("ordering_key"));
-    }
-    Ok(command.check(max)?)
-}
-
 impl Rows {
     pub(super) fn record(
         &mut self,
@@ -33,7 +25,7 @@ impl Rows {
     ) -> Result<Recorded, WriteRefused> {
         let missing = IdRefused::Empty { what: "command id", max: CommandId::MAX_BYTES };
         let id = command.id.clone().ok_or(CommandRefused::Id(missing))?;
-        check(&id, &command, max)?;
+        command.check(max)?;
         if let Some(same) = self.stands_same(&id, &command) {
             let conflict = WriteRefused::Conflict { id: id.to_string() };
             return if same { Ok(Recorded::Repeated) } else { Err(conflict) };
@@ -69,7 +61,7 @@ impl Rows {
             idx,
             destination: command.destination,
             kind: command.kind,
-            ordering_key: None,
+            ordering_key: command.ordering_key,
             body: command.body,
             content_type: command.content_type,
             headers,
@@ -78,8 +70,9 @@ impl Rows {
             expires_at: command.expires_at,
             recorded_at: now,
         };
-        self.put_delivery(n, row.destination.as_str(), row.not_before.unwrap_or(now));
+        let (destination, due) = (row.destination.clone(), row.not_before.unwrap_or(now));
         self.outbox.insert(n, OutboxEntry { row: Ok(Arc::new(row)), erased: false });
+        self.put_delivery(n, destination.as_str(), due);
     }
 
     fn head(&self, stream: &str) -> i64 {
@@ -107,7 +100,7 @@ impl Rows {
         let mut ids = Vec::with_capacity(commands.len());
         for (at, command) in commands.iter().enumerate() {
             let id = self.generated_id(&stream, last, at, command)?;
-            check(&id, command, max)?;
+            command.check(max)?;
             ids.push(id);
         }
         let issued = i64::try_from(commands.len()).unwrap_or(i64::MAX);

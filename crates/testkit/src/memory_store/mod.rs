@@ -4,9 +4,11 @@
 //! whole or not at all; `changed` works under tokio's paused time. Does not: keep anything on a
 //! disk, or answer SQL (tests say beforehand what `expected` finds).
 
+mod act;
 mod exchange;
 mod facts;
 mod intent;
+mod lane;
 mod port;
 mod report;
 pub mod rows;

@@ -7,17 +7,17 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_core::domain::laws::{EventFacts, Totals};
+use counterfoil_core::domain::laws::{EventFacts, LaneFacts, Totals};
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Command, CommandId, Contract, Destination, EventRow, Micros, Stream,
 };
-use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
+use counterfoil_core::port::{Acted, Actor, Deed, Store};
 
 use super::MemoryStore;
 use super::rows::Rows;
@@ -101,6 +101,25 @@ impl Store for MemoryStore {
         except: &CommandId,
     ) -> Result<Option<CommandId>, StoreError> {
         self.read(|rows, _| rows.newest_completed(destination, except))
+    }
+
+    async fn act(&self, deeds: Vec<Deed>, actor: Actor) -> Result<Vec<Acted>, StoreError> {
+        self.write(|rows, now| rows.act_all(&deeds, &actor, now))
+    }
+
+    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
+        self.write(|rows, now| {
+            let resumed = rows.resume(destination, actor, now);
+            (resumed, resumed)
+        })
+    }
+
+    async fn lane_facts(
+        &self,
+        after: Option<(String, String)>,
+        limit: usize,
+    ) -> Result<Vec<LaneFacts>, StoreError> {
+        self.read(|rows, _| rows.lane_facts(after.as_ref(), limit))
     }
 
     async fn pause(

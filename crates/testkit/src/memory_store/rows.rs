@@ -12,6 +12,8 @@ use counterfoil_core::domain::{
     Reason, Receipt, State, Transition,
 };
 
+use super::lane::without_turn;
+
 /// An outbox row.
 #[derive(Clone, Debug)]
 pub struct OutboxEntry {
@@ -57,6 +59,19 @@ impl OutboxEntry {
             Ok(row) => row.destination.as_str(),
             Err(unreadable) => &unreadable.destination,
         }
+    }
+
+    /// When it was recorded.
+    /// Until when it may be sent, if it says so.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Micros> {
+        self.row.as_ref().ok()?.expires_at
+    }
+
+    /// Before when it is not sent, if it says so.
+    #[must_use]
+    pub fn not_before(&self) -> Option<Micros> {
+        self.row.as_ref().ok()?.not_before
     }
 
     /// When it was recorded.
@@ -133,6 +148,8 @@ pub struct Tombstone {
     pub destination: String,
     /// Its kind.
     pub kind: String,
+    /// Its ordering key.
+    pub ordering_key: Option<String>,
     /// The body's digest.
     pub digest: Digest,
     /// The outcome of its newest round.
@@ -177,6 +194,8 @@ pub struct Rows {
     pub destinations: BTreeMap<String, DestinationEntry>,
     /// By destination and outcome.
     pub tally: BTreeMap<(String, String), i64>,
+    /// By destination and ordering key: the last place that was given.
+    pub lanes: BTreeMap<(String, String), i64>,
     /// By command id.
     pub archived: BTreeMap<String, Tombstone>,
     /// Oldest first.
@@ -250,11 +269,15 @@ impl Rows {
         match transition {
             Transition::Applied { next, attempted } => {
                 self.keep_attempt(n, attempted, beside);
-                match next {
+                let change = match next {
                     Next::Open(delivery) => self.put_open(n, delivery, beside),
                     Next::Ended(receipt) => self.end(n, receipt, beside),
                     Next::Contradicted(report) => self.contradict(n, report, beside.now),
+                };
+                if let Some(lane) = self.lane_of(n) {
+                    self.give_turn(&lane, beside.now);
                 }
+                change
             }
             Transition::Ignored { reason, attempted } => {
                 self.keep_attempt(n, attempted, beside);
@@ -274,6 +297,8 @@ impl Rows {
 
     fn put_open(&mut self, n: i64, delivery: Delivery, beside: Beside) -> Change {
         let state = delivery.state;
+        let before = self.deliveries.get(&n).map(|entry| &entry.delivery);
+        let delivery = without_turn(before, delivery);
         if let Some(entry) = self.deliveries.get_mut(&n) {
             entry.delivery = delivery;
             entry.digests = beside.digests.or(entry.digests);
@@ -345,12 +370,17 @@ impl Rows {
     }
 
     pub(super) fn put_delivery(&mut self, n: i64, destination: &str, due: Micros) {
+        let lane = self.lane_of(n);
+        let key_seq = lane.clone().map(|lane| self.draw_place(lane));
         let entry = DeliveryEntry {
-            delivery: Delivery::new(n, due),
+            delivery: Delivery { key_seq, ..Delivery::new(n, due) },
             destination: destination.to_owned(),
             strange_state: None,
             digests: None,
         };
         self.deliveries.insert(n, entry);
+        if let Some(lane) = lane {
+            self.give_turn(&lane, due);
+        }
     }
 }

@@ -23,7 +23,7 @@ impl Rows {
         let mut wrote = false;
         for (expires_at, n) in due.into_iter().take(limit) {
             let Some(position) = self.position(n) else { continue };
-            let terms = self.stored_terms(n);
+            let terms = self.terms_at(n);
             let next = transition(&position, Input::Swept { expires_at }, &terms, now);
             match self.apply(n, next, Beside { now, ..Beside::default() }) {
                 Change::Ended(_) => swept.expired.push(self.named(n)),
@@ -33,6 +33,8 @@ impl Rows {
             }
             wrote = true;
         }
+        swept.promoted = self.sweep_lanes(now);
+        wrote |= swept.promoted > 0;
         (swept, wrote)
     }
 
@@ -50,7 +52,7 @@ impl Rows {
     }
 
     /// The terms by the stored contract; without one nobody can be asked.
-    fn stored_terms(&self, n: i64) -> Terms {
+    pub(super) fn terms_at(&self, n: i64) -> Terms {
         let named = self.deliveries.get(&n).and_then(|it| self.destinations.get(&it.destination));
         let stored = named.and_then(|entry| entry.contract.clone());
         Terms::new(stored.unwrap_or_else(|| Contract::new(Idempotent::No)))
@@ -100,6 +102,16 @@ impl Rows {
         true
     }
 
+    /// Lets a paused destination go on.
+    pub(super) fn resume(&mut self, destination: &Destination, actor: &str, now: Micros) -> bool {
+        let entry = self.destinations.entry(destination.to_string()).or_default();
+        if entry.paused.take().is_none() {
+            return false;
+        }
+        self.record_act("resume", destination.as_str(), actor, "", now);
+        true
+    }
+
     pub(super) fn contracts(&self) -> BTreeMap<String, Option<Contract>> {
         let declared = |(name, entry): (&String, &super::rows::DestinationEntry)| {
             Some((name.clone(), Some(entry.contract.clone()?)))
@@ -113,7 +125,7 @@ impl Rows {
         let mut count = 0;
         for n in open {
             let Some(position) = self.position(n) else { continue };
-            let terms = self.stored_terms(n);
+            let terms = self.terms_at(n);
             let next = transition(&position, Input::Restored { at }, &terms, now);
             let change = self.apply(n, next, Beside { now, ..Beside::default() });
             count += u64::from(matches!(change, Change::Open(_)));
@@ -123,7 +135,14 @@ impl Rows {
         count
     }
 
-    fn record_act(&mut self, verb: &str, about: &str, actor: &str, reason: &str, now: Micros) {
+    pub(super) fn record_act(
+        &mut self,
+        verb: &str,
+        about: &str,
+        actor: &str,
+        reason: &str,
+        now: Micros,
+    ) {
         self.actions.push(ActionEntry {
             verb: verb.to_owned(),
             about: about.to_owned(),
