@@ -46,7 +46,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let seed = self.seed();
         let Running { claimed, started_at, began, lost, .. } = running;
         let took = Span::from_std(at.saturating_duration_since(began));
-        let settle = Settle { claimed, ended, started_at, seed, terms };
+        let settle = Settle { claimed, ended, started_at, burns: true, seed, terms };
         self.settler.push(Unsettled { settle, at, took, lost, back });
     }
 
@@ -106,6 +106,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
             claim_from,
             owner: self.options.owner.clone(),
             seed: self.seed().0,
+            announce: None,
         };
         let store = Arc::clone(&self.store);
         let done = Box::pin(async move { store.exchange(exchange).await });

@@ -144,7 +144,14 @@ impl Both {
                 1 | 2 => {
                     let (ended, seed) = (self.ended(&claimed), Seed(self.dice.below(99)));
                     let started_at = self.clock.machine();
-                    exchange.settles.push(Settle { claimed, ended, started_at, seed, terms });
+                    exchange.settles.push(Settle {
+                        claimed,
+                        ended,
+                        started_at,
+                        burns: true,
+                        seed,
+                        terms,
+                    });
                 }
                 _ => {}
             }

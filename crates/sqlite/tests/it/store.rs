@@ -56,6 +56,7 @@ pub(crate) fn settle(claimed: &Claimed, outcome: Outcome) -> Settle {
         claimed: claimed.clone(),
         ended: Ended::Outcome(outcome),
         started_at: claimed.delivery.first_sent_at.unwrap_or_default(),
+        burns: true,
         seed: Seed(1),
         terms: terms(),
     }

@@ -32,7 +32,6 @@ macro_rules! store_suite {
                 folds_an_id_that_stands_twice_in_a_batch
                 one_refused_command_refuses_no_other
                 repeats_after_the_end_whatever_the_outcome
-                refuses_lanes_as_not_yet
                 refuses_a_body_over_the_limit
                 refuses_what_a_command_may_not_carry
                 keeps_every_byte_as_committed
@@ -51,6 +50,37 @@ macro_rules! store_suite {
                 repeats_a_command_of_a_decision_by_its_id
                 loads_in_order_and_in_pages
                 one_of_two_deciders_wins
+            }
+            acting {
+                a_dead_one_is_retried_in_a_new_round
+                what_may_act_twice_is_retried_by_a_persons_word_only
+                a_verdict_ends_or_frees
+                what_is_in_flight_is_left_alone
+                a_waiting_one_is_cancelled
+                what_is_in_doubt_is_not_cancelled
+                an_ended_one_is_sent_again
+                past_the_window_a_redelivery_needs_a_persons_word
+                a_late_completion_ends_its_own_round_only
+                a_filter_touches_nothing_in_doubt
+                deeds_are_done_one_by_one
+                a_paused_destination_is_resumed
+                a_probe_burns_no_attempt
+            }
+            lane {
+                one_of_a_key_at_a_time_in_commit_order
+                a_key_is_a_lane_of_its_own_at_each_destination
+                a_turn_stays_through_every_wait
+                a_turn_waits_for_the_heads_not_before
+                a_parked_head_blocks
+                a_parked_head_is_passed_where_the_contract_says_so
+                a_retried_one_goes_next
+                a_retried_one_takes_the_turn_of_who_only_waits
+                a_redelivered_one_keeps_its_place
+                an_expired_one_gives_its_turn_on
+                a_cancelled_head_gives_its_turn_on
+                a_takeover_keeps_the_turn
+                places_are_dense_and_repeats_take_none
+                a_decision_orders_its_commands
             }
             claiming {
                 claims_by_due_time

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: versions, causes and ids are checked. Does not: decide; workflows do.
 
-use counterfoil_core::domain::{Command, CommandId, Event, Kind, OrderingKey, Stream};
+use counterfoil_core::domain::{Command, CommandId, Event, Kind, Stream};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{Append, Appended, Recorded, WriteRefused};
 
@@ -79,9 +79,9 @@ pub(super) async fn refuses_a_stale_version_with_both_numbers<H: Hands>(hands: H
 pub(super) async fn writes_nothing_of_a_refused_decision<H: Hands>(hands: H) {
     let scene = Scene::new(hands, forever()).await;
     let mut refused = decision("o-1", 0, &["placed"], &["x", "y"]);
-    refused.commands[1].ordering_key = Some(OrderingKey::new("lane").unwrap());
+    refused.commands[1].body = vec![b'x'; 1024 * 1024 + 1];
     let answer = append(&scene, refused).await;
-    assert!(matches!(answer, Err(WriteRefused::NotYet { .. })), "{answer:?}");
+    assert!(matches!(answer, Err(WriteRefused::Command(_))), "{answer:?}");
     assert_eq!(history(&scene, "o-1").await, []);
     assert_eq!(scene.store.known(&["o-1:1:0".into()]).await.unwrap(), [false]);
     assert_eq!(append(&scene, decision("o-1", 0, &["placed"], &["x"])).await.unwrap().seq, 1);

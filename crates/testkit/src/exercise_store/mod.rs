@@ -18,6 +18,7 @@
     reason = "a suite tells what is wrong by a panic, as tests do"
 )]
 
+mod acting;
 mod asking;
 mod book;
 mod cases;
@@ -25,6 +26,7 @@ mod claiming;
 mod control;
 mod decision;
 mod draining;
+mod lane;
 mod memory_hands;
 mod recording;
 mod report;

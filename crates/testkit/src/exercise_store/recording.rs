@@ -6,9 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_core::domain::{
-    Command, CommandRefused, Micros, OrderingKey, ReceiptOutcome, Span,
-};
+use counterfoil_core::domain::{Command, CommandRefused, Micros, ReceiptOutcome, Span};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{Recorded, WriteRefused};
 use serde_json::json;
@@ -98,8 +96,8 @@ pub(super) async fn one_refused_command_refuses_no_other<H: Hands>(hands: H) {
     let scene = Scene::new(hands, forever()).await;
     scene.enqueue("a").await;
     let other = Command::bytes("a", SHOP, "order.paid", "other").unwrap();
-    let keyed = command("k").ordering_key(OrderingKey::new("lane").unwrap());
-    let batch = vec![command("b"), other, keyed, command("c")];
+    let long = Command::bytes("k", SHOP, "order.paid", vec![b'x'; 1024 * 1024 + 1]).unwrap();
+    let batch = vec![command("b"), other, long, command("c")];
     let answers = scene.store.enqueue(batch).await.unwrap();
     assert_eq!(answers.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, false, true]);
     assert_eq!(
@@ -119,14 +117,6 @@ pub(super) async fn repeats_after_the_end_whatever_the_outcome<H: Hands>(hands: 
         assert_eq!(scene.state(id).await, outcome.name());
     }
     assert_eq!(scene.look().await.claimed, []);
-}
-
-pub(super) async fn refuses_lanes_as_not_yet<H: Hands>(hands: H) {
-    let scene = Scene::new(hands, forever()).await;
-    let keyed = command("a").ordering_key(OrderingKey::new("lane").unwrap());
-    let what = "ordering_key";
-    assert_eq!(record(&scene, keyed).await, Err(WriteRefused::NotYet { id: "a".into(), what }));
-    assert_eq!(scene.store.show("a").await.unwrap(), None);
 }
 
 pub(super) async fn refuses_a_body_over_the_limit<H: Hands>(hands: H) {

@@ -53,7 +53,7 @@ impl Rows {
 
     /// The terms by the stored contract; without one nobody can be asked.
     pub(super) fn terms_at(&self, n: i64) -> Terms {
-        let named = self.deliveries.get(&n).and_then(|it| self.destinations.get(&it.destination));
+        let named = self.outbox.get(&n).and_then(|it| self.destinations.get(it.destination()));
         let stored = named.and_then(|entry| entry.contract.clone());
         Terms::new(stored.unwrap_or_else(|| Contract::new(Idempotent::No)))
     }

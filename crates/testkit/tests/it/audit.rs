@@ -39,7 +39,7 @@ async fn store() -> MemoryStore {
     let claimed = store.exchange(claims).await.unwrap().claimed.remove(0);
     let done = Outcome::Completed { result: ResultBody::whole("job"), evidence: "HTTP 200".into() };
     let started_at = store.now().unwrap();
-    let settle = Settle { claimed, ended: Ended::Outcome(done), started_at, seed: Seed(1), terms };
+    let settle = Settle { claimed, ended: Ended::Outcome(done), started_at, burns: true, seed: Seed(1), terms };
     store.exchange(Exchange { settles: vec![settle], ..Exchange::default() }).await.unwrap();
     let batch = vec![command("open"), command("refused"), command("cancelled")];
     store.enqueue(batch).await.unwrap();
