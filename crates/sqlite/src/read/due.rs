@@ -49,6 +49,7 @@ pub(crate) fn remaining(
         let state = lossy(row, 1)?.and_then(|name| State::from_name(&name));
         let number = |at| int(row, at).map(|number| number.unwrap_or(0).unsigned_abs());
         let (count, not_before, leased) = (number(2)?, number(3)?, number(4)?);
+        let blocked = number(5)?;
         if !destinations.iter().any(|served| served.as_str() == destination) {
             left.unserved += count;
         } else if state.is_some_and(State::is_parked) {
@@ -60,7 +61,7 @@ pub(crate) fn remaining(
         } else {
             match state {
                 Some(State::Published) => {}
-                Some(State::Pending) => left.busy += count - not_before,
+                Some(State::Pending) => left.busy += count - not_before - blocked,
                 _ => left.busy += count,
             }
         }

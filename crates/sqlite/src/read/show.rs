@@ -121,7 +121,7 @@ fn add_receipts(
             source: lossy(row, 5)?,
             attempts: count(row, 6)?,
             token: int(row, 7)?.unwrap_or(0),
-            digest: row::digest(row, 11)?.map(|digest| digest.to_hex()),
+            digest: row::digest(row, 12)?.map(|digest| digest.to_hex()),
             recorded_at: time(row, 9)?.unwrap_or_default(),
         });
     }

@@ -29,7 +29,9 @@ fn what_is_our_own_is_refused_by_every_verb() {
         {
             fixture.refused(&with(verb, column, value), "CF0101");
         }
-        fixture.refused(&with(verb, "ordering_key", "'lane-1'"), "CF0113");
+        for key in ["''", "x'41'", "'a' || char(0)", "'a' || char(10)"] {
+            fixture.refused(&with(verb, "ordering_key", key), "CF0113");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Commands and decisions in the user's own transaction.
 
-use counterfoil_core::domain::{Command, CommandId, Digest, Event, Micros, OrderingKey, Stream};
+use counterfoil_core::domain::{Command, CommandId, Digest, Event, Micros, Stream};
 use counterfoil_core::port::store::{Append, Recorded, WriteRefused};
 use counterfoil_sqlite::{EnqueueError, Outbox as _, migrate, open_own};
 use rusqlite::{Connection, TransactionBehavior};
@@ -148,8 +148,6 @@ fn refusals_name_the_rule_and_the_way_out() {
     assert!(outside.to_string().contains("BEGIN IMMEDIATE"), "{outside}");
     connection.execute_batch("BEGIN").unwrap();
     let refused = |command: Command| connection.enqueue(&command).unwrap_err().to_string();
-    let keyed = command("a").ordering_key(OrderingKey::new("k").unwrap());
-    assert!(refused(keyed).contains("ordering_key of command a is not yet supported"));
     let mut expiring = command("a");
     expiring.expires_at = Some(Micros::new(1_764_421_200));
     assert!(refused(expiring).contains("expires_at"), "seconds are no microseconds");
