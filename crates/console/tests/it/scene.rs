@@ -60,6 +60,7 @@ pub(crate) async fn in_memory(options: ApiOptions) -> Scene<MemoryStore> {
         let tombstone = Tombstone {
             destination: DESTINATION.into(),
             kind: "order.paid".into(),
+            ordering_key: None,
             digest: Digest::of(b""),
             outcome: outcome.into(),
             rounds: 1,
@@ -147,6 +148,7 @@ impl<S: Store> Scene<S> {
             claimed: claimed.clone(),
             ended: Ended::Outcome(outcome),
             started_at: self.store.now().unwrap(),
+            burns: true,
             seed: Seed(3),
             terms: Arc::clone(&self.terms),
         };
