@@ -16,11 +16,9 @@ use crate::load::{Ids, Scale, command};
 
 /// A relay's destination served by `handle`.
 pub(crate) fn served(transport: impl counterfoil::Transport) -> Result<Served> {
-    Ok(Served {
-        destination: Destination::new("shipping")?,
-        terms: std::sync::Arc::new(Terms::new(Contract::new(Idempotent::Forever))),
-        transport: std::sync::Arc::new(transport),
-    })
+    let terms = Terms::new(Contract::new(Idempotent::Forever));
+    let shipping = Destination::new("shipping")?;
+    Ok(Served::new(shipping, terms, std::sync::Arc::new(transport)))
 }
 
 /// A runtime as a program has it by default.

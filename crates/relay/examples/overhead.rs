@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..ROUNDS {
         best[0] = best[0].min(bare(&destination, &terms).await?);
         let transport = Arc::new(handler(|_| async { Ok::<_, HandlerError>(()) }));
-        let served = Served { destination: destination.clone(), terms: terms.clone(), transport };
+        let served = Served::new(destination.clone(), terms.clone(), transport);
         let options = Options::default().until_idle(true);
         let relay = Relay::new(filled().await?, vec![served], options, Quiet);
         let began = Instant::now();

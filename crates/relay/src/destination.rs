@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use counterfoil_core::domain::{Destination, Span, Terms};
+use counterfoil_core::domain::{Destination, Micros, Span, Terms};
 use counterfoil_core::port::Transport;
 use counterfoil_core::port::store::ClaimFrom;
 use tokio::time::Instant;
 
 use crate::error::RelayError;
+use crate::limits::{Gauge, Limits};
 use crate::options::MARGIN;
 use crate::options::WORKERS_MAX;
 
@@ -35,6 +36,27 @@ pub struct Served {
     pub terms: Arc<Terms>,
     /// How commands travel there.
     pub transport: Arc<dyn Transport>,
+    /// How much this relay gives it.
+    pub limits: Limits,
+}
+
+impl Served {
+    /// A destination without limits of its own.
+    #[must_use]
+    pub fn new(
+        destination: Destination,
+        terms: impl Into<Arc<Terms>>,
+        transport: Arc<dyn Transport>,
+    ) -> Self {
+        Self { destination, terms: terms.into(), transport, limits: Limits::default() }
+    }
+
+    /// Sets how much this relay gives it.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
 }
 
 impl std::fmt::Debug for Served {
@@ -42,6 +64,7 @@ impl std::fmt::Debug for Served {
         f.debug_struct("Served")
             .field("destination", &self.destination)
             .field("terms", &self.terms)
+            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }
@@ -75,6 +98,7 @@ pub(crate) struct Serving {
     /// How long after the claim an attempt may still begin.
     pub(crate) begin_within: Span,
     pub(crate) caution: Arc<Caution>,
+    pub(crate) gauge: Gauge,
     running: usize,
     closed: bool,
     /// It said that it is gone, and the store does not know yet.
@@ -92,6 +116,7 @@ impl Serving {
             request_timeout: timeout.map(Span::to_std),
             begin_within,
             caution: Arc::default(),
+            gauge: Gauge::new(served.limits),
             running: 0,
             closed: false,
             pausing: false,
@@ -198,9 +223,10 @@ impl Destinations {
     }
 
     /// An attempt began there.
-    pub(crate) fn began(&mut self, place: usize) {
+    pub(crate) fn began(&mut self, place: usize, n: i64) {
         if let Some(serving) = self.all.get_mut(place) {
             serving.running += 1;
+            serving.gauge.claimed(n);
         }
     }
 
@@ -236,25 +262,30 @@ impl Destinations {
     }
 
     /// Where to claim with `free` workers: oldest due first inside each, taking turns among them.
-    pub(crate) fn claim_from(&mut self, free: usize, now: Instant) -> Vec<ClaimFrom> {
+    pub(crate) fn claim_from(&mut self, free: usize, now: Instant, boot: Micros) -> Vec<ClaimFrom> {
         let count = self.all.len();
         let kept = |serving: &Serving| {
             if serving.closed { 0 } else { self.share.saturating_sub(serving.running) }
         };
         let kept_for_all: usize = self.all.iter().map(kept).sum();
-        let turns = (0..count).map(|turn| &self.all[(self.first + turn) % count]);
-        let claims = turns
-            .filter(|serving| !serving.closed && !serving.pausing)
-            .filter(|serving| serving.rest.is_none_or(|(until, _)| until <= now))
-            .filter_map(|serving| {
-                let limit = free.saturating_sub(kept_for_all - kept(serving));
-                (limit > 0).then(|| ClaimFrom {
+        let mut claims = Vec::new();
+        for turn in 0..count {
+            let serving = &mut self.all[(self.first + turn) % count];
+            let rests = serving.rest.is_some_and(|(until, _)| until > now);
+            if serving.closed || serving.pausing || rests {
+                continue;
+            }
+            let kept = self.share.saturating_sub(serving.running);
+            let limit = free.saturating_sub(kept_for_all - kept);
+            let limit = serving.gauge.allows(limit, serving.running, boot);
+            if limit > 0 {
+                claims.push(ClaimFrom {
                     destination: serving.served.destination.clone(),
                     limit,
                     terms: Arc::clone(&serving.served.terms),
-                })
-            })
-            .collect();
+                });
+            }
+        }
         self.first = (self.first + 1) % count;
         claims
     }

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use counterfoil_core::domain::{Micros, Outcome, Span, State};
+use counterfoil_core::domain::breaker::Health;
+use counterfoil_core::domain::{Answer, Micros, Outcome, Span, State};
 use counterfoil_core::port::store::{
     Claimed, Ended, Exchange, Exchanged, Settle, Settled, StoreError,
 };
@@ -16,6 +17,7 @@ use crate::attempts::{Renewing, Running};
 use crate::claimer::Claiming;
 use crate::driver::{Driver, ROWS_MAX};
 use crate::error::RelayError;
+use crate::limits::Turned;
 use crate::notice;
 use crate::reason::made_fit;
 use crate::sender::{Asking, Job};
@@ -38,6 +40,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
     /// Keeps an attempt that ended until it is settled.
     pub(crate) fn push(&mut self, running: Running, ended: Ended, back: &'static str, at: Instant) {
         let ended = made_fit(ended);
+        let n = running.claimed.delivery.n;
+        let burns = self.gauge(running.destination, n, &ended);
         if let Ended::Outcome(outcome) = &ended {
             self.heed(running.destination, outcome);
         }
@@ -46,8 +50,46 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let seed = self.seed();
         let Running { claimed, started_at, began, lost, .. } = running;
         let took = Span::from_std(at.saturating_duration_since(began));
-        let settle = Settle { claimed, ended, started_at, burns: true, seed, terms };
+        let settle = Settle { claimed, ended, started_at, burns, seed, terms };
         self.settler.push(Unsettled { settle, at, took, lost, back });
+    }
+
+    /// Tells the destination's limits how an attempt ended; whether it burns an attempt.
+    fn gauge(&mut self, place: usize, n: i64, ended: &Ended) -> bool {
+        let clock = Arc::clone(&self.options.clock);
+        let boot = || clock.boot();
+        let Some(serving) = self.destinations.get_mut(place) else { return true };
+        let health = match ended {
+            Ended::Outcome(outcome) => outcome.health(),
+            Ended::Answer(Answer::Unclear { .. }) => {
+                serving.gauge.unclear(n, boot);
+                return true;
+            }
+            Ended::Answer(_) => Health::Works,
+            Ended::HandedBack => {
+                serving.gauge.withdrawn(n, boot);
+                return true;
+            }
+        };
+        let (burns, turned) = serving.gauge.ended(n, health, boot);
+        let destination = || serving.served.destination.clone();
+        match turned {
+            Turned::Opened => {
+                let reason = match ended {
+                    Ended::Outcome(outcome) => outcome.reason().to_owned(),
+                    Ended::Answer(_) | Ended::HandedBack => String::new(),
+                };
+                let destination = destination();
+                self.observer.notice(&Notice::BreakerOpened { destination, reason });
+            }
+            Turned::Closed => {
+                let destination = destination();
+                self.observer.notice(&Notice::BreakerClosed { destination });
+                self.claimer.look();
+            }
+            Turned::Not => {}
+        }
+        burns
     }
 
     /// Takes what an outcome says about its whole destination.
@@ -92,7 +134,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
             let due = self.attempts.renewals(&self.destinations, now);
             (renewing, renewals) = due.into_iter().unzip();
             if self.stop.is_none() && free > 0 {
-                claim_from = self.destinations.claim_from(free, now);
+                claim_from = self.destinations.claim_from(free, now, boot);
             }
         }
         if settling.is_empty() && renewals.is_empty() && claim_from.is_empty() {
@@ -247,12 +289,13 @@ impl<S: Store, O: Observer> Driver<S, O> {
         });
         let every = serving.renew_every();
         let gate = (gate, begin_before);
+        let n = claimed.delivery.n;
         let running = Running::new(claimed, destination, gate, started_at, every, sent.issued);
         let refused =
             if self.stop.is_some() { Err(Box::new(running)) } else { self.attempts.begin(running) };
         match refused {
             Ok(place) => {
-                self.destinations.began(destination);
+                self.destinations.began(destination, n);
                 Some(Job { place, attempt, asking, transport, timeout, caution })
             }
             Err(running) => {

@@ -12,6 +12,7 @@ mod destination;
 mod driver;
 mod error;
 mod exchange;
+mod limits;
 mod look;
 mod notice;
 mod observer;
@@ -28,6 +29,7 @@ mod unserved;
 
 pub use destination::Served;
 pub use error::RelayError;
+pub use limits::Limits;
 pub use observer::TracingObserver;
 pub use options::{MARGIN, Options, WORKERS, WORKERS_IN_PROCESS, WORKERS_MAX};
 pub use relay::{Relay, RelayEnd};

@@ -44,6 +44,12 @@ impl Observer for TracingObserver {
             Notice::Unserved { destination, open } => {
                 warn!(destination, open, "commands for a destination that is not served here");
             }
+            Notice::BreakerOpened { destination, reason } => {
+                warn!(%destination, reason, "it does not work: claims stop, but for one probe");
+            }
+            Notice::BreakerClosed { destination } => {
+                info!(%destination, "it works again: claims go on");
+            }
             Notice::Expired { command, destination } => {
                 info!(command, destination, "expired unsent");
             }

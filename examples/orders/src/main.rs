@@ -48,11 +48,8 @@ async fn main() -> Result<(), Failure> {
         }
         async { Ok::<_, std::io::Error>(Vec::new()) }
     };
-    let shipping = Served {
-        destination: Destination::new("shipping")?,
-        terms: Arc::new(Terms::new(Contract::new(Idempotent::Forever))),
-        transport: Arc::new(handler(ship)),
-    };
+    let terms = Terms::new(Contract::new(Idempotent::Forever));
+    let shipping = Served::new(Destination::new("shipping")?, terms, Arc::new(handler(ship)));
     let options = Options::default().until_idle(true);
     Relay::new(store, vec![shipping], options, Quiet).run(std::future::pending()).await?;
     let mut shipped = shipped.lock().map(|shipped| shipped.clone()).unwrap_or_default();

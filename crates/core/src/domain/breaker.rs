@@ -79,6 +79,18 @@ impl Breaker {
         !matches!(self.state, State::Closed)
     }
 
+    /// Whether it is closed and remembers no failure.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        !self.is_open() && self.failed.is_empty() && self.misconfigured.is_empty()
+    }
+
+    /// Whether the attempt at command `n` is its probe.
+    #[must_use]
+    pub const fn is_probe(&self, n: i64) -> bool {
+        self.pause_of_probe(n).is_some()
+    }
+
     /// When it lets a probe through; `None` while it is closed, or the probe is under way.
     #[must_use]
     pub const fn probes_at(&self) -> Option<Micros> {

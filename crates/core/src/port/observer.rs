@@ -95,6 +95,18 @@ pub enum Notice {
         /// How many are open.
         open: u64,
     },
+    /// This relay claims no more at a destination that does not work, but for one probe at a time.
+    BreakerOpened {
+        /// The destination.
+        destination: Destination,
+        /// What the attempt that opened it came to.
+        reason: String,
+    },
+    /// A destination works again, and is claimed from as before.
+    BreakerClosed {
+        /// The destination.
+        destination: Destination,
+    },
     /// A command ended `expired`, unsent.
     Expired {
         /// The command's id.

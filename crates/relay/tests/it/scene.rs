@@ -100,7 +100,7 @@ impl Scene {
 
     pub(crate) fn serving(&self, destination: &str, transport: Arc<dyn Transport>) -> Served {
         let destination = Destination::new(destination).unwrap();
-        Served { destination, terms: Arc::new(self.terms.clone()), transport }
+        Served::new(destination, self.terms.clone(), transport)
     }
 
     pub(crate) fn served(&self) -> Vec<Served> {

@@ -63,11 +63,8 @@ impl File {
     }
 
     async fn run(&self, transport: Arc<dyn Transport>) -> RelayEnd {
-        let served = Served {
-            destination: Destination::new(SHIPPING).unwrap(),
-            terms: Arc::new(self.terms.clone()),
-            transport,
-        };
+        let shipping = Destination::new(SHIPPING).unwrap();
+        let served = Served::new(shipping, self.terms.clone(), transport);
         let options = Options::default().until_idle(true);
         let relay = Relay::new(self.store.clone(), vec![served], options, self.heard.clone());
         relay.run(std::future::pending()).await.unwrap()

@@ -39,11 +39,8 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
         let receipt_url = api.as_ref().and_then(ApiSettings::receipt_url);
         let served = destinations.iter().map(|destination| {
             let transport = transport(config, &settings, destination, receipt_url.clone())?;
-            Ok(Served {
-                destination: destination.name.clone(),
-                terms: Arc::new(destination.terms.clone()),
-                transport: Arc::new(transport),
-            })
+            let (name, terms) = (destination.name.clone(), destination.terms.clone());
+            Ok(Served::new(name, terms, Arc::new(transport)))
         });
         let served = served.collect::<Result<Vec<_>, Failure>>()?;
         let store = found.open_to_send()?;

@@ -39,7 +39,7 @@ pub(super) fn settled(
         Position::Open(open) if open.state == State::Sending && open.token == attempt.token => {
             own_settle(open, attempt.burns, outcome, terms, now, seed)
         }
-Position::Ended(ended) if ended.token == attempt.token => {
+        Position::Ended(ended) if ended.token == attempt.token => {
             after_receipt(position, ended, attempt, outcome, now)
         }
         Position::Open(_) | Position::Ended(_) => late(position, attempt, outcome, now),
