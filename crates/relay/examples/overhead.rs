@@ -44,7 +44,7 @@ async fn bare(destination: &Destination, terms: &Arc<Terms>) -> Result<Duration,
             let result = counterfoil_core::domain::ResultBody::default();
             let outcome = Outcome::Completed { result, evidence: "handler returned".into() };
             let (ended, terms) = (Ended::Outcome(outcome), Arc::clone(&terms));
-            Settle { claimed, ended, started_at, seed, terms }
+            Settle { claimed, ended, started_at, burns: true, seed, terms }
         };
         settles = done.claimed.into_iter().map(settle).collect();
     }
