@@ -8,13 +8,13 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use counterfoil_core::domain::laws::{EventFacts, Totals};
+use counterfoil_core::domain::laws::{EventFacts, LaneFacts, Totals};
 use counterfoil_core::domain::store_clock::ClockJumped;
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Command, CommandId, Contract, Destination, EventRow, Micros, Stream,
 };
-use counterfoil_core::port::Store;
+use counterfoil_core::port::{Acted, Actor, Deed, Store};
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
@@ -220,6 +220,22 @@ impl Store for WatchedStore {
             return Err(StoreError::Unavailable("on purpose".into()));
         }
         self.inner.newest_completed(destination, except).await
+    }
+
+    async fn act(&self, deeds: Vec<Deed>, actor: Actor) -> Result<Vec<Acted>, StoreError> {
+        self.inner.act(deeds, actor).await
+    }
+
+    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
+        self.inner.resume(destination, actor).await
+    }
+
+    async fn lane_facts(
+        &self,
+        after: Option<(String, String)>,
+        limit: usize,
+    ) -> Result<Vec<LaneFacts>, StoreError> {
+        self.inner.lane_facts(after, limit).await
     }
 
     async fn pause(
