@@ -40,7 +40,7 @@ pub(crate) fn settled(observer: &impl Observer, unsettled: Unsettled, settled: &
 
 /// What a command that was parked by the store is announced as.
 pub(crate) fn parked(parked: ParkedNow) -> Notice {
-    let ParkedNow { command, destination, state, reason } = parked;
+    let ParkedNow { command, destination, state, reason, .. } = parked;
     Notice::Parked { command, destination, state, reason }
 }
 

@@ -53,7 +53,7 @@ async fn sweep<S: Store, O: Observer>(
     mut stopped: oneshot::Receiver<()>,
 ) {
     loop {
-        let swept = store.sweep(ROWS_MAX).await.unwrap_or_default();
+        let swept = store.sweep(ROWS_MAX, None).await.unwrap_or_default();
         let wait = if may_go_on(&swept) { BREATH } else { EVERY };
         tell(&*observer, swept);
         if stopped.try_recv() != Err(TryRecvError::Empty) {

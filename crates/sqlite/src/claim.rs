@@ -45,6 +45,7 @@ struct Due {
 /// A command that cannot be sent, and why.
 struct Broken {
     command_id: Vec<u8>,
+    kind: String,
     why: Unreadable,
 }
 
@@ -94,7 +95,8 @@ fn read_due(
         let command = match (known, row::outbox(row, 15, looking.body_bytes_max)?) {
             (Ok(()), Ok(command)) => Ok(command),
             (Err(why), _) | (Ok(()), Err(why)) => {
-                Err(Broken { command_id: row::bytes(row, 16)?.unwrap_or_default().to_vec(), why })
+                let command_id = row::bytes(row, 16)?.unwrap_or_default().to_vec();
+                Err(Broken { command_id, kind: row::lossy(row, 21)?.unwrap_or_default(), why })
             }
         };
         due.push(Due { delivery, command });
@@ -194,6 +196,9 @@ fn parked_now(command: &OutboxRow, parked: Delivery, now: Micros) -> ParkedNow {
     ParkedNow {
         command: command.command_id.to_string(),
         destination: command.destination.to_string(),
+        kind: command.kind.to_string(),
+        round: parked.round,
+        in_doubt: parked.in_doubt,
         state: parked.state,
         reason: parked.last_outcome.unwrap_or_else(|| why.into()),
     }
@@ -288,6 +293,9 @@ fn park(
     done.exchanged.parked.push(ParkedNow {
         command: String::from_utf8_lossy(&broken.command_id).into_owned(),
         destination: looking.from.destination.to_string(),
+        kind: broken.kind,
+        round: next.round,
+        in_doubt: next.in_doubt,
         state: next.state,
         reason: next.last_outcome.unwrap_or(broken.why),
     });

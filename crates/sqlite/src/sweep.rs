@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_core::domain::{Input, Micros, Position, State, Terms, transition};
+use counterfoil_core::domain::{Delivery, Input, Micros, Position, State, Terms, transition};
 use counterfoil_core::port::store::{ParkedNow, Swept};
 use rusqlite::{Connection, params};
 
@@ -34,6 +34,7 @@ struct Expired {
     n: i64,
     command_id: String,
     expires_at: Micros,
+    kind: String,
 }
 
 impl Work for Sweep {
@@ -88,13 +89,14 @@ fn read_expired(group: &mut Group<'_>, limit: usize) -> rusqlite::Result<Vec<Exp
             n: row::int(row, 0)?.unwrap_or(0),
             command_id: row::lossy(row, 1)?.unwrap_or_default(),
             expires_at: row::time(row, 2)?.unwrap_or_default(),
+            kind: row::lossy(row, 3)?.unwrap_or_default(),
         });
     }
     Ok(expired)
 }
 
 fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::Result<()> {
-    let Expired { n, command_id, expires_at } = expired;
+    let Expired { n, command_id, expires_at, kind } = expired;
     let Some(stands) = position::read(group, n)? else { return Ok(()) };
     let digests = digests_of(group, n, &stands)?;
     let Stands { position: before, destination, ordering_key, .. } = stands;
@@ -108,18 +110,20 @@ fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::
         Written::Ended(_) => swept.expired.push((command_id, destination)),
         Written::Open(State::Asking) => swept.asking += 1,
         Written::Open(state) => {
-            let reason = parked_because(&before);
-            swept.parked.push(ParkedNow { command: command_id, destination, state, reason });
+            let Position::Open(open) = &before else { return Ok(()) };
+            let (round, reason) = (open.round, parked_because(open));
+            let command = command_id;
+            // Nothing but doubt parks what is past its expiry.
+            let in_doubt = true;
+            let parked = ParkedNow { command, destination, kind, round, in_doubt, state, reason };
+            swept.parked.push(parked);
         }
         Written::Contradicted | Written::Ignored(_) | Written::Refused(_) => {}
     }
     Ok(())
 }
 
-fn parked_because(before: &Position) -> String {
-    let last = match before {
-        Position::Open(open) => open.last_outcome.as_deref(),
-        Position::Ended(_) => None,
-    };
-    format!("past its expiry, and in doubt: {}", last.unwrap_or("an attempt may have acted"))
+fn parked_because(before: &Delivery) -> String {
+    let last = before.last_outcome.as_deref().unwrap_or("an attempt may have acted");
+    format!("past its expiry, and in doubt: {last}")
 }

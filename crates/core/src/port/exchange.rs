@@ -114,6 +114,12 @@ pub struct ParkedNow {
     pub command: String,
     /// Its destination.
     pub destination: String,
+    /// Its kind, lossy like its id.
+    pub kind: String,
+    /// Its round.
+    pub round: u32,
+    /// Whether a send of it may have acted, nobody knows.
+    pub in_doubt: bool,
     /// Its state.
     pub state: State,
     /// Why.

@@ -10,7 +10,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::act::{Acted, Actor, Deed};
+use super::act::{Acted, Actor, Announce, Deed};
 pub use super::exchange::{
     ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Renew, Settle, Settled,
 };
@@ -177,10 +177,10 @@ pub enum Reported {
     Unknown,
 }
 
-/// How much of the user's answer [`Store::expected_has`] reads at once.
 /// How many of the newest receipts are looked through for a control question.
 pub const CONTROL_RANGE: usize = 100_000;
 
+/// How much of the user's answer [`Store::expected_has`] reads at once.
 const EXPECTED_PAGE: usize = 1000;
 
 /// A store of commands.
@@ -279,12 +279,16 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Ends what is past its `expires_at` and pending, at most `limit`, wherever it is bound for:
     /// `expired`, or in doubt by the destination's stored contract. Gives lanes that nothing blocks
-    /// any more their next turn, as many, going on where the last sweep stopped. With nothing to do
-    /// it only reads.
+    /// any more their next turn, as many, going on where the last sweep stopped. What it parks is
+    /// announced as [`Exchange::announce`] says. With nothing to do it only reads.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn sweep(&self, limit: usize) -> impl Future<Output = Result<Swept, StoreError>> + Send;
+    fn sweep(
+        &self,
+        limit: usize,
+        announce: Option<Announce>,
+    ) -> impl Future<Output = Result<Swept, StoreError>> + Send;
 
     /// The newest command of `destination` that a receiver is known to have completed, other than
     /// `except`: what a control question asks about. `None` also where there is none among the

@@ -14,12 +14,12 @@ use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Command, CommandId, Contract, Destination, EventRow, Micros, Stream,
 };
-use counterfoil_core::port::{Acted, Actor, Deed, Store};
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 use counterfoil_testkit::MemoryStore;
 
 /// An exchange that was made.
@@ -198,13 +198,13 @@ impl Store for WatchedStore {
         self.inner.report(command_id, report).await
     }
 
-    async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
+    async fn sweep(&self, limit: usize, announce: Option<Announce>) -> Result<Swept, StoreError> {
         self.trouble().sweeps += 1;
         self.check()?;
         if self.trouble().no_sweeps {
             return Ok(Swept::default());
         }
-        let swept = self.inner.sweep(limit).await;
+        let swept = self.inner.sweep(limit, announce).await;
         let mut trouble = self.trouble();
         trouble.swept_most = trouble.swept_most.max(limit);
         swept

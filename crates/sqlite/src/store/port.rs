@@ -17,7 +17,7 @@ use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
-use counterfoil_core::port::{Acted, Actor, Deed, Store};
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 
 use super::{Inner, SqliteStore};
 use crate::act::Acting;
@@ -110,7 +110,7 @@ impl Store for SqliteStore {
         self.inner.queue.commit(Reporting { command_id: command_id.clone(), report }).await
     }
 
-    async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
+    async fn sweep(&self, limit: usize, _announce: Option<Announce>) -> Result<Swept, StoreError> {
         self.inner.queue.commit(Sweep { limit, lanes: Arc::clone(&self.inner.lanes) }).await
     }
 

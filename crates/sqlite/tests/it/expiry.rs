@@ -64,7 +64,7 @@ async fn by_every_door_the_delivery_gets_the_commands_expiry() {
     let expected: Vec<_> = expected.map(|(id, at)| (id.to_owned(), at, at)).into();
     assert_eq!(expiries(&stranger), expected);
     declare(&store).await;
-    let swept = store.sweep(100).await.unwrap();
+    let swept = store.sweep(100, None).await.unwrap();
     let ended: Vec<_> = swept.expired.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(ended, ["plain", "library", "o-1:1:0", "user", "o-2:1:0"]);
     assert_eq!(store.exchange(claim(9)).await.unwrap().claimed.len(), 1);
@@ -97,7 +97,7 @@ fn no_stranger_forges_or_moves_an_expiry() {
 async fn what_expired_stands_for_ever_and_is_no_longer_reported() {
     let (folder, store) = fresh();
     store.enqueue(vec![expiring("a")]).await.unwrap();
-    assert_eq!(store.sweep(9).await.unwrap().expired.len(), 1);
+    assert_eq!(store.sweep(9, None).await.unwrap().expired.len(), 1);
     let repeated = store.enqueue(vec![expiring("a")]).await.unwrap();
     assert_eq!(repeated, [Ok(counterfoil_core::port::store::Recorded::Repeated)]);
     let stranger = Connection::open(folder.path().join("s.db")).unwrap();
@@ -123,7 +123,7 @@ async fn a_contract_that_cannot_be_read_whole_leaves_a_doubt_to_a_person() {
         own.execute(put, params![stored]).unwrap();
         store.enqueue(vec![expiring("a")]).await.unwrap();
         store.restored(PAST, "ada").await.unwrap();
-        let swept = store.sweep(9).await.unwrap();
+        let swept = store.sweep(9, None).await.unwrap();
         assert_eq!((swept.asking, swept.parked.len()), (asking, 1 - asking), "{stored}");
         let told = store.contracts().await.unwrap();
         assert_eq!(told["shipping"].is_some(), readable, "{stored}");
@@ -140,7 +140,7 @@ async fn what_needs_no_write_does_not_wait_for_the_lock() {
     let writer = Connection::open(folder.path().join("s.db")).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let patience = std::time::Duration::from_secs(10);
-    let swept = tokio::time::timeout(patience, store.sweep(10)).await.expect("it waits");
+    let swept = tokio::time::timeout(patience, store.sweep(10, None)).await.expect("it waits");
     assert_eq!(swept.unwrap(), Swept::default());
     let to = shipping();
     let pausing = store.pause(&to, "ada", "again");
@@ -154,12 +154,13 @@ async fn a_delivery_without_its_command_stops_no_sweep() {
     store.enqueue(vec![expiring("orphan"), expiring("a")]).await.unwrap();
     let (own, _) = open_own(&folder.path().join("s.db")).unwrap();
     own.execute("DELETE FROM counterfoil_outbox WHERE command_id = 'orphan'", []).unwrap();
-    let swept = store.sweep(1).await.unwrap();
+    let swept = store.sweep(1, None).await.unwrap();
     assert_eq!((swept.expired.len(), swept.more), (1, false));
     let writer = Connection::open(folder.path().join("s.db")).unwrap();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let patience = std::time::Duration::from_secs(10);
-    let swept = tokio::time::timeout(patience, store.sweep(1)).await.expect("it waits to write");
+    let swept =
+        tokio::time::timeout(patience, store.sweep(1, None)).await.expect("it waits to write");
     assert_eq!(swept.unwrap(), Swept::default());
     let left = "SELECT count(*) FROM counterfoil_delivery";
     assert_eq!(own.query_row(left, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
@@ -175,7 +176,7 @@ async fn a_long_pile_is_swept_in_parts_and_the_laws_hold() {
     store.enqueue(pile).await.unwrap();
     let mut sizes = Vec::new();
     loop {
-        let swept = store.sweep(usize::MAX).await.unwrap();
+        let swept = store.sweep(usize::MAX, None).await.unwrap();
         sizes.push(swept.expired.len());
         if !swept.more {
             break;
@@ -203,7 +204,7 @@ async fn an_expired_receipt_has_the_digests_of_what_was_tried() {
         if by_claim {
             assert_eq!(store.exchange(claim(1)).await.unwrap().expired.len(), 1);
         } else {
-            assert_eq!(store.sweep(1).await.unwrap().expired.len(), 1);
+            assert_eq!(store.sweep(1, None).await.unwrap().expired.len(), 1);
         }
         let kept = Connection::open(folder.path().join("s.db")).unwrap();
         let digests = "SELECT digest, row_digest FROM counterfoil_receipt WHERE attempts = 1";

@@ -232,8 +232,8 @@ impl Both {
             swept.parked.iter_mut().for_each(|parked| parked.reason.clear());
             swept
         };
-        let memory = unworded(self.memory.sweep(limit).await.unwrap());
-        assert_eq!(unworded(self.sqlite.sweep(limit).await.unwrap()), memory);
+        let memory = unworded(self.memory.sweep(limit, None).await.unwrap());
+        assert_eq!(unworded(self.sqlite.sweep(limit, None).await.unwrap()), memory);
     }
 
     async fn restore(&mut self) {

@@ -139,7 +139,7 @@ async fn work_goes_on_in_an_upgraded_file() {
     SqliteStore::init(&path, None).unwrap();
     let store = SqliteStore::open(&path, Options::default()).unwrap();
     declare(&store).await;
-    assert_eq!(store.sweep(10).await.unwrap(), Swept::default());
+    assert_eq!(store.sweep(10, None).await.unwrap(), Swept::default());
     let claimed = store.exchange(claim(10)).await.unwrap().claimed;
     let taken: Vec<_> = claimed.iter().map(|claimed| claimed.taken_over).collect();
     assert_eq!(taken, [false, true], "the lease of the old relay ran out");

@@ -52,7 +52,7 @@ pub(super) async fn what_was_not_completed_is_no_control<H: Hands>(hands: H) {
     scene.report("rejected", ReceiptOutcome::Rejected).await;
     scene.enqueue_expiring("expired", SHOP).await;
     scene.advance(4000);
-    assert_eq!(scene.store.sweep(1).await.unwrap().expired.len(), 1);
+    assert_eq!(scene.store.sweep(1, None).await.unwrap().expired.len(), 1);
     assert_eq!(scene.newest_but("x", SHOP).await, None);
 }
 

@@ -96,7 +96,7 @@ pub(super) async fn a_turn_stays_through_every_wait<H: Hands>(hands: H) {
     scene.settle(&again, Outcome::Accepted { evidence: "202".into() }).await;
     assert_eq!(scene.next().await, [""; 0], "published is in flight");
     scene.report("a-1", ReceiptOutcome::Completed).await;
-    scene.store.sweep(10).await.unwrap();
+    scene.store.sweep(10, None).await.unwrap();
     let next = scene.claim().await;
     assert_eq!(next.command.command_id.as_str(), "a-2");
     scene.end(&next, Ended::HandedBack).await;
@@ -132,7 +132,7 @@ pub(super) async fn a_parked_head_blocks<H: Hands>(hands: H) {
     let claimed = scene.claim().await;
     scene.settle(&claimed, Outcome::unknown("reset")).await;
     assert_eq!(scene.state("a-1").await, "uncertain");
-    scene.store.sweep(10).await.unwrap();
+    scene.store.sweep(10, None).await.unwrap();
     assert_eq!(scene.next().await, [""; 0]);
     scene.enqueue_in("a-3", "A").await;
     assert_eq!(scene.next().await, [""; 0], "nor goes a new one");
@@ -227,7 +227,7 @@ pub(super) async fn an_expired_one_gives_its_turn_on<H: Hands>(hands: H) {
         answer.unwrap();
     }
     scene.advance(61);
-    let swept = scene.store.sweep(10).await.unwrap();
+    let swept = scene.store.sweep(10, None).await.unwrap();
     assert_eq!(swept.expired.len(), 2, "those that wait behind expire too");
     assert_eq!(scene.next().await, ["a-3"]);
     scene.lanes_hold().await;

@@ -29,7 +29,7 @@ impl<H: Hands> Scene<H> {
     }
 
     async fn sweep(&self) -> Swept {
-        self.store.sweep(10).await.unwrap()
+        self.store.sweep(10, None).await.unwrap()
     }
 
     /// Records a command that expires, claims it and lets that attempt end so.
@@ -81,7 +81,7 @@ pub(super) async fn a_sweep_with_nothing_to_do_writes_nothing<H: Hands>(hands: H
     scene.advance(WANTED - 1);
     assert_eq!(scene.sweep().await, Swept::default());
     scene.advance(2);
-    let none = scene.store.sweep(0).await.unwrap();
+    let none = scene.store.sweep(0, None).await.unwrap();
     assert_eq!(none, Swept { more: true, ..Swept::default() }, "no room is no end");
     assert_eq!(scene.hands.commits().await, before);
     assert_eq!(scene.sweep().await, expired(&["a"], SHOP));
@@ -199,10 +199,10 @@ pub(super) async fn a_sweep_is_bounded_and_says_whether_more_is_left<H: Hands>(h
     }
     scene.advance(WANTED);
     let more = |swept: Swept| Swept { more: true, ..swept };
-    let two = scene.store.sweep(2).await.unwrap();
+    let two = scene.store.sweep(2, None).await.unwrap();
     assert_eq!(two, more(expired(&["e", "d"], SHOP)), "the longest past first");
-    assert_eq!(scene.store.sweep(2).await.unwrap(), more(expired(&["c", "b"], SHOP)));
-    assert_eq!(scene.store.sweep(2).await.unwrap(), expired(&["a"], SHOP));
+    assert_eq!(scene.store.sweep(2, None).await.unwrap(), more(expired(&["c", "b"], SHOP)));
+    assert_eq!(scene.store.sweep(2, None).await.unwrap(), expired(&["a"], SHOP));
     assert_eq!(scene.store.status().await.unwrap().destinations[SHOP].get("expired"), Some(&5));
 }
 
@@ -216,7 +216,7 @@ pub(super) async fn sweepers_at_once_end_each_command_once<H: Hands>(hands: H) {
     let drain = async |store: &H::Store| {
         let mut ended = Vec::new();
         loop {
-            let swept = store.sweep(7).await.unwrap();
+            let swept = store.sweep(7, None).await.unwrap();
             let last = !swept.more && swept.expired.is_empty();
             ended.extend(swept.expired);
             if last {

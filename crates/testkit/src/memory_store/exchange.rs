@@ -176,6 +176,9 @@ impl Rows {
         Some(ParkedNow {
             command,
             destination: entry.destination.clone(),
+            kind: self.outbox.get(&n).map_or_else(String::new, OutboxEntry::kind_text),
+            round: entry.delivery.round,
+            in_doubt: entry.delivery.in_doubt,
             state: entry.delivery.state,
             reason: entry.delivery.last_outcome.clone().unwrap_or_default(),
         })

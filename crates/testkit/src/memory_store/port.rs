@@ -17,7 +17,7 @@ use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
-use counterfoil_core::port::{Acted, Actor, Deed, Store};
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 
 use super::MemoryStore;
 use super::rows::Rows;
@@ -91,7 +91,7 @@ impl Store for MemoryStore {
         self.write(|rows, now| rows.report(command_id, report, now))
     }
 
-    async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
+    async fn sweep(&self, limit: usize, _announce: Option<Announce>) -> Result<Swept, StoreError> {
         self.write(|rows, now| rows.sweep(limit, now))
     }
 

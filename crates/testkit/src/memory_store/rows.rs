@@ -61,7 +61,12 @@ impl OutboxEntry {
         }
     }
 
-    /// When it was recorded.
+    /// The kind for people; nothing where the row cannot be decoded.
+    #[must_use]
+    pub fn kind_text(&self) -> String {
+        self.row.as_ref().map_or_else(|_| String::new(), |row| row.kind.to_string())
+    }
+
     /// Until when it may be sent, if it says so.
     #[must_use]
     pub fn expires_at(&self) -> Option<Micros> {
@@ -139,6 +144,8 @@ pub struct DestinationEntry {
     pub contract: Option<Contract>,
     /// Why it is paused, if it is.
     pub paused: Option<String>,
+    /// Since when it is, and by whom.
+    pub paused_by: Option<(Micros, String)>,
 }
 
 /// The tombstone of an archived command.
