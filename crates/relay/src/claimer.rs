@@ -62,7 +62,7 @@ impl Claimer {
         self.must_look = true;
     }
 
-    /// A claim is wanted for what it says about the store.
+    /// A claim is wanted: for what it says about the store, or where claims were held back.
     pub(crate) fn probe(&mut self) {
         self.due = true;
     }
@@ -112,6 +112,12 @@ impl Claimer {
         self.due = false;
         self.hinted = false;
         claiming
+    }
+
+    /// Nothing may be claimed anywhere: what is due is remembered with its destination.
+    pub(crate) fn set_aside(&mut self) {
+        self.due = false;
+        self.hinted = false;
     }
 
     /// The claim failed: what was due still is.

@@ -142,6 +142,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
     fn act(&mut self, now: Instant) {
         self.claimer.tick(now);
         self.abandon_late(now);
+        let clock = Arc::clone(&self.options.clock);
+        if self.under_way.is_none() && self.destinations.released(now, || clock.boot()) {
+            self.claimer.probe();
+        }
         let free_store = self.under_way.is_none() && self.backoff.until(now).is_none();
         if free_store && self.is_exchange_due(now) {
             self.begin_exchange(now);
@@ -152,6 +156,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
                 self.begin_look();
             }
         }
+        self.destinations.post(now, || clock.boot());
     }
 
     fn is_exchange_due(&self, now: Instant) -> bool {
@@ -203,7 +208,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
         if self.under_way.is_some() {
             return stop_at;
         }
-        let claim_at = self.claimer.wake_at(now).filter(|_| self.stop.is_none());
+        let released_at = self.destinations.released_at(now, || self.options.clock.boot());
+        let released_at = released_at.filter(|_| self.attempts.free() > 0);
+        let claim_at = earlier(self.claimer.wake_at(now), released_at);
+        let claim_at = claim_at.filter(|_| self.stop.is_none());
         let work_at = [self.settler.due_at(), self.attempts.next_renewal(), claim_at];
         let work_at = work_at.into_iter().fold(None, earlier);
         let pause = self.backoff.until(now);
@@ -259,7 +267,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
         if matches!(ended, Ended::HandedBack) {
             return self.back(running, at);
         }
-        self.destinations.ended(running.destination, true);
+        if let Some(serving) = self.destinations.change(running.destination) {
+            serving.ended(true);
+        }
         self.push(running, ended, "", at);
     }
 

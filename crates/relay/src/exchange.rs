@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_core::domain::breaker::Health;
-use counterfoil_core::domain::{Answer, Micros, Outcome, Span, State};
+use counterfoil_core::domain::{Micros, Span, State};
 use counterfoil_core::port::store::{
     Claimed, Ended, Exchange, Exchanged, Settle, Settled, StoreError,
 };
@@ -17,7 +16,6 @@ use crate::attempts::{Renewing, Running};
 use crate::claimer::Claiming;
 use crate::driver::{Driver, ROWS_MAX};
 use crate::error::RelayError;
-use crate::limits::Turned;
 use crate::notice;
 use crate::reason::made_fit;
 use crate::sender::{Asking, Job};
@@ -39,12 +37,9 @@ pub(crate) struct Sent {
 impl<S: Store, O: Observer> Driver<S, O> {
     /// Keeps an attempt that ended until it is settled.
     pub(crate) fn push(&mut self, running: Running, ended: Ended, back: &'static str, at: Instant) {
-        let ended = made_fit(ended);
+        let mut ended = made_fit(ended);
         let n = running.claimed.delivery.n;
-        let burns = self.gauge(running.destination, n, &ended);
-        if let Ended::Outcome(outcome) = &ended {
-            self.heed(running.destination, outcome);
-        }
+        let burns = self.gauge(running.destination, n, &mut ended);
         let Some(serving) = self.destinations.get(running.destination) else { return };
         let terms = Arc::clone(&serving.served.terms);
         let seed = self.seed();
@@ -52,58 +47,6 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let took = Span::from_std(at.saturating_duration_since(began));
         let settle = Settle { claimed, ended, started_at, burns, seed, terms };
         self.settler.push(Unsettled { settle, at, took, lost, back });
-    }
-
-    /// Tells the destination's limits how an attempt ended; whether it burns an attempt.
-    fn gauge(&mut self, place: usize, n: i64, ended: &Ended) -> bool {
-        let clock = Arc::clone(&self.options.clock);
-        let boot = || clock.boot();
-        let Some(serving) = self.destinations.get_mut(place) else { return true };
-        let health = match ended {
-            Ended::Outcome(outcome) => outcome.health(),
-            Ended::Answer(Answer::Unclear { .. }) => {
-                serving.gauge.unclear(n, boot);
-                return true;
-            }
-            Ended::Answer(_) => Health::Works,
-            Ended::HandedBack => {
-                serving.gauge.withdrawn(n, boot);
-                return true;
-            }
-        };
-        let (burns, turned) = serving.gauge.ended(n, health, boot);
-        let destination = || serving.served.destination.clone();
-        match turned {
-            Turned::Opened => {
-                let reason = match ended {
-                    Ended::Outcome(outcome) => outcome.reason().to_owned(),
-                    Ended::Answer(_) | Ended::HandedBack => String::new(),
-                };
-                let destination = destination();
-                self.observer.notice(&Notice::BreakerOpened { destination, reason });
-            }
-            Turned::Closed => {
-                let destination = destination();
-                self.observer.notice(&Notice::BreakerClosed { destination });
-                self.claimer.look();
-            }
-            Turned::Not => {}
-        }
-        burns
-    }
-
-    /// Takes what an outcome says about its whole destination.
-    fn heed(&mut self, place: usize, outcome: &Outcome) {
-        let Some(serving) = self.destinations.get_mut(place) else { return };
-        let misconfigured = misconfigured(outcome);
-        if serving.is_newly_misconfigured(misconfigured) {
-            let reason = misconfigured.unwrap_or_default().to_owned();
-            let destination = serving.served.destination.clone();
-            self.observer.notice(&Notice::Misconfigured { destination, reason });
-        }
-        if let Outcome::Gone { reason } = outcome {
-            self.pause(place, reason.clone());
-        }
     }
 
     /// Hands back what did not begin in time: a machine that slept must not take its own attempts
@@ -117,8 +60,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
 
     /// An attempt that never began, as too little of its lease was left.
     pub(crate) fn back(&mut self, running: Running, at: Instant) {
-        self.destinations.ended(running.destination, false);
-        self.destinations.rest(running.destination, at);
+        if let Some(serving) = self.destinations.change(running.destination) {
+            serving.ended(false);
+            serving.rest(at);
+        }
         self.push(running, Ended::HandedBack, "too little of its lease was left", at);
     }
 
@@ -135,6 +80,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
             (renewing, renewals) = due.into_iter().unzip();
             if self.stop.is_none() && free > 0 {
                 claim_from = self.destinations.claim_from(free, now, boot);
+                if claim_from.is_empty() {
+                    self.claimer.set_aside();
+                }
             }
         }
         if settling.is_empty() && renewals.is_empty() && claim_from.is_empty() {
@@ -148,7 +96,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
             claim_from,
             owner: self.options.owner.clone(),
             seed: self.seed().0,
-            announce: None,
+            announce: self.options.announce.clone(),
         };
         let store = Arc::clone(&self.store);
         let done = Box::pin(async move { store.exchange(exchange).await });
@@ -170,6 +118,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         if let Some(claiming) = &sent.claiming {
             let found = claimed.len() + parked.len() + expired.len();
             self.claimer.found(claiming, found, more, now);
+            self.destinations.found(&claimed);
         }
         self.begin_attempts(claimed, &sent);
         for renewing in sent.renewing {
@@ -295,7 +244,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
             if self.stop.is_some() { Err(Box::new(running)) } else { self.attempts.begin(running) };
         match refused {
             Ok(place) => {
-                self.destinations.began(destination, n);
+                let boot = self.options.clock.boot();
+                if let Some(serving) = self.destinations.change(destination) {
+                    serving.began(n, boot);
+                }
                 Some(Job { place, attempt, asking, transport, timeout, caution })
             }
             Err(running) => {
@@ -314,12 +266,5 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let command = running.claimed.command.command_id.clone();
         let destination = running.claimed.command.destination.clone();
         self.observer.notice(&Notice::LeaseLost { command, destination });
-    }
-}
-
-fn misconfigured(outcome: &Outcome) -> Option<&str> {
-    match outcome {
-        Outcome::NotSent { reason, misconfigured: true, .. } => Some(reason),
-        _ => None,
     }
 }

@@ -6,12 +6,14 @@
 
 mod attempts;
 mod backoff;
+mod board;
 mod claimer;
 mod control;
 mod destination;
 mod driver;
 mod error;
 mod exchange;
+mod health;
 mod limits;
 mod look;
 mod notice;
@@ -21,15 +23,17 @@ mod pausing;
 mod reason;
 mod relay;
 mod sender;
+mod serving;
 mod settler;
 mod stop;
 mod sweeper;
 pub mod transport;
 mod unserved;
 
-pub use destination::Served;
+pub use board::{Board, BreakerStatus, Standing};
 pub use error::RelayError;
 pub use limits::Limits;
 pub use observer::TracingObserver;
 pub use options::{MARGIN, Options, WORKERS, WORKERS_IN_PROCESS, WORKERS_MAX};
 pub use relay::{Relay, RelayEnd};
+pub use serving::Served;

@@ -5,8 +5,8 @@
 //! relay's own.
 
 use counterfoil_core::domain::Micros;
-use counterfoil_core::domain::breaker::{Breaker, Health};
-use counterfoil_core::domain::rate::{Bucket, Rate};
+use counterfoil_core::domain::breaker::{Breaker, Health, Verdict};
+use counterfoil_core::domain::rate::{Quota, Rate};
 
 /// The limits of one relay towards one destination. Default: none but the breaker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,8 @@ pub struct Limits {
     /// How many attempts may be under way at once, questions included; 0 counts as 1. `None`: as
     /// many as the relay has workers.
     pub concurrency: Option<usize>,
-    /// How many may begin in a time. `None`: as many as there are.
+    /// How many may begin in any span of a length, questions included; a control question rides
+    /// with its question. `None`: as many as there are.
     pub rate: Option<Rate>,
 }
 
@@ -49,70 +50,77 @@ pub(crate) enum Turned {
 /// Keeps the limits of one destination.
 pub(crate) struct Gauge {
     concurrency: usize,
-    rate: Option<Rate>,
-    /// Made at the first look, when there is a time.
-    bucket: Option<Bucket>,
+    quota: Option<Quota>,
     breaker: Breaker,
 }
 
 impl Gauge {
     pub(crate) fn new(limits: Limits) -> Self {
         let concurrency = limits.concurrency.map_or(usize::MAX, |most| most.max(1));
-        Self { concurrency, rate: limits.rate, bucket: None, breaker: Breaker::default() }
+        Self { concurrency, quota: limits.rate.map(Quota::new), breaker: Breaker::default() }
+    }
+
+    /// The most that may be under way at once.
+    pub(crate) fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    pub(crate) fn breaker(&self) -> &Breaker {
+        &self.breaker
     }
 
     /// How many of the `wanted` may be claimed now, while so many are under way.
     pub(crate) fn allows(&mut self, wanted: usize, running: usize, boot: Micros) -> usize {
         let wanted = wanted.min(self.concurrency.saturating_sub(running));
         let wanted = self.breaker.allows(wanted, boot);
-        match self.rate {
-            Some(rate) if wanted > 0 => {
-                self.bucket.get_or_insert_with(|| Bucket::new(rate, boot)).allows(wanted, boot)
-            }
-            Some(_) | None => wanted,
+        self.quota.as_mut().map_or(wanted, |quota| quota.allows(wanted, boot))
+    }
+
+    /// When the clock alone may let more be claimed; in the past where it already does. `None`:
+    /// only the end of an attempt can.
+    pub(crate) fn allows_at(&self, running: usize) -> Option<Micros> {
+        if running >= self.concurrency {
+            return None;
+        }
+        let rate_at = self.quota.as_ref().and_then(Quota::next_at);
+        Some(self.breaker.probes_at().max(rate_at).unwrap_or(Micros::new(0)))
+    }
+
+    /// Command `n` begins.
+    pub(crate) fn claimed(&mut self, n: i64, boot: Micros) {
+        self.breaker.claimed(n, boot);
+        if let Some(quota) = &mut self.quota {
+            quota.take(1, boot);
         }
     }
 
-    /// Command `n` was claimed.
-    pub(crate) fn claimed(&mut self, n: i64) {
-        self.breaker.claimed(n);
-        if let Some(bucket) = &mut self.bucket {
-            bucket.take(1);
-        }
+    /// The attempt at command `n` was handed back, or says nothing about sends.
+    pub(crate) fn withdrawn(&mut self, n: i64, boot: Micros) {
+        self.breaker.withdrawn(n, boot);
     }
 
-    /// Command `n` was handed back.
-    pub(crate) fn withdrawn(&mut self, n: i64, boot: impl FnOnce() -> Micros) {
-        if self.breaker.is_open() {
-            self.breaker.withdrawn(n, boot());
-        }
+    /// Whether nothing but good is known, so that a success changes nothing.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.breaker.is_quiet()
     }
 
-    /// An attempt at command `n` ended: whether it burns an attempt, and what that changed.
-    pub(crate) fn ended(
-        &mut self,
-        n: i64,
-        health: Health,
-        boot: impl FnOnce() -> Micros,
-    ) -> (bool, Turned) {
-        if health == Health::Works && self.breaker.is_quiet() {
-            return (true, Turned::Not);
-        }
+    /// An attempt at command `n` ended: what follows for it, and what that changed.
+    pub(crate) fn ended(&mut self, n: i64, health: Health, boot: Micros) -> (Verdict, Turned) {
         let was_open = self.breaker.is_open();
-        let burns = self.breaker.ended(n, health, boot());
+        let verdict = self.breaker.ended(n, health, boot);
         let turned = match (was_open, self.breaker.is_open()) {
             (false, true) => Turned::Opened,
             (true, false) => Turned::Closed,
             (true, true) | (false, false) => Turned::Not,
         };
-        (burns, turned)
+        (verdict, turned)
     }
 
     /// A question about command `n` had no usable answer: as the probe it says that the receiver
     /// does not answer, else nothing about sends.
-    pub(crate) fn unclear(&mut self, n: i64, boot: impl FnOnce() -> Micros) {
+    pub(crate) fn unclear(&mut self, n: i64, boot: Micros) {
         if self.breaker.is_probe(n) {
-            self.breaker.ended(n, Health::Fails, boot());
+            self.breaker.ended(n, Health::Fails, boot);
         }
     }
 }

@@ -24,9 +24,12 @@ impl<S: Store, O: Observer> Driver<S, O> {
     pub(crate) fn begin_look(&mut self) {
         self.claimer.looking();
         let (store, open) = (Arc::clone(&self.store), self.destinations.open());
+        let boot = self.options.clock.boot();
+        let to_look_at = self.destinations.to_look_at(Instant::now(), boot);
         let count = self.options.until_idle && self.is_still();
         self.look = Some(Box::pin(async move {
-            let next_due = store.next_due(&open).await?;
+            let any = !to_look_at.is_empty();
+            let next_due = if any { store.next_due(&to_look_at).await? } else { None };
             let remaining = if count { Some(store.remaining(&open).await?) } else { None };
             Ok(Looked { next_due, now: store.now()?, remaining })
         }));
@@ -44,7 +47,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         if !self.is_still() || !self.claimer.is_quiet() {
             return;
         }
-        if !self.is_idle {
+        if !self.is_idle && !self.destinations.holds_back() {
             self.is_idle = true;
             self.observer.notice(&Notice::Idle { next_due });
         }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_core::domain::Span;
-use counterfoil_core::port::{Clock, SystemClock};
+use counterfoil_core::port::{Announce, Clock, SystemClock};
+
+use crate::board::Board;
 
 /// What must be left of a lease when an attempt ends: 2 s.
 pub const MARGIN: Span = Span::from_secs(2);
@@ -48,6 +50,11 @@ pub struct Options {
     pub seed: u64,
     /// The clock of deadlines: `boot` is all that is read. Default: this machine's.
     pub clock: Arc<dyn Clock>,
+    /// Where the relay shows how its destinations stand. Default: a board that nobody else sees.
+    pub board: Arc<Board>,
+    /// What is parked by this relay becomes a command to this destination. Default: nothing is
+    /// announced.
+    pub announce: Option<Announce>,
 }
 
 impl Default for Options {
@@ -62,6 +69,8 @@ impl Default for Options {
             until_idle: false,
             seed: RandomState::new().hash_one(random),
             clock: Arc::new(SystemClock),
+            board: Arc::default(),
+            announce: None,
         }
     }
 }
@@ -122,6 +131,20 @@ impl Options {
         self.clock = clock;
         self
     }
+
+    /// Sets [`Options::board`].
+    #[must_use]
+    pub fn board(mut self, board: Arc<Board>) -> Self {
+        self.board = board;
+        self
+    }
+
+    /// Sets [`Options::announce`].
+    #[must_use]
+    pub fn announce(mut self, announce: Announce) -> Self {
+        self.announce = Some(announce);
+        self
+    }
 }
 
 impl fmt::Debug for Options {
@@ -134,6 +157,7 @@ impl fmt::Debug for Options {
             .field("replace_contract", &self.replace_contract)
             .field("until_idle", &self.until_idle)
             .field("seed", &self.seed)
+            .field("announce", &self.announce)
             .finish_non_exhaustive()
     }
 }

@@ -10,10 +10,11 @@ use std::time::Duration;
 use counterfoil_core::port::store::{Declared, Remaining};
 use counterfoil_core::port::{Notice, Observer, Store};
 
-use crate::destination::{Destinations, Served};
+use crate::destination::Destinations;
 use crate::driver::Driver;
 use crate::error::RelayError;
 use crate::options::{Options, WORKERS, WORKERS_IN_PROCESS};
+use crate::serving::Served;
 use crate::sweeper::Sweeper;
 use crate::unserved;
 
@@ -59,7 +60,7 @@ impl<S: Store, O: Observer> Relay<S, O> {
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<RelayEnd, RelayError> {
         let Self { store, served, options, observer } = self;
         let workers = options.workers.unwrap_or_else(|| default_workers(&served));
-        let destinations = Destinations::new(served, workers)?;
+        let destinations = Destinations::new(served, workers, Arc::clone(&options.board))?;
         declare(&store, &destinations, options.replace_contract).await?;
         let names = destinations.iter().map(|serving| serving.served.destination.clone());
         let names: Vec<_> = names.collect();

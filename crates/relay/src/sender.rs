@@ -20,8 +20,8 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::control::{self, Newest};
-use crate::destination::Caution;
 use crate::reason::of_panic;
+use crate::serving::Caution;
 
 /// A first step that takes longer keeps its thread to itself.
 const SLOW: Duration = Duration::from_micros(200);

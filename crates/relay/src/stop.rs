@@ -58,7 +58,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
         self.look = None;
         for (place, running) in self.attempts.withdraw() {
             self.sender.abort(place);
-            self.destinations.ended(running.destination, false);
+            if let Some(serving) = self.destinations.change(running.destination) {
+                serving.ended(false);
+            }
             self.push(running, Ended::HandedBack, "the relay stops", now);
         }
     }

@@ -1,8 +1,9 @@
 //! When a relay stops claiming for a destination that does not work, and when it tries again.
 //!
 //! Guarantees: pure; it opens on failures of several commands only, so that one poison command
-//! never opens it; any success closes it; its pause is bounded. Does not: know of other relays, or
-//! of what ended before this one began: each relay has its own.
+//! never opens it; any success closes it; its pause is bounded, and a probe that does not end
+//! holds it for a bounded time only. Does not: know of other relays, or of what ended before this
+//! one began: each relay has its own.
 
 use super::time::{Micros, Span};
 
@@ -14,7 +15,7 @@ pub const DISTINCT: usize = 3;
 pub const MISCONFIGURED: usize = 2;
 /// The first pause: 1 s.
 pub const FIRST: Span = Span::from_secs(1);
-/// The longest pause: 30 s.
+/// The longest pause: 30 s. A probe that runs longer is joined by another.
 pub const LONGEST: Span = Span::from_secs(30);
 
 /// What the end of an attempt says about its destination.
@@ -24,10 +25,26 @@ pub enum Health {
     Works,
     /// It does not work, or nobody knows.
     Fails,
-    /// It is set up wrongly: a 404, a 401, a redirect.
+    /// It does not work because it is set up wrongly: a 404, a 401, a redirect.
     Misconfigured,
-    /// Nothing: it is only busy (429), or something in front of it judged.
+    /// It has too much to do (429): no failure, and no reason to send it more.
+    Busy,
+    /// Nothing: a status judged the command, and something in front of it may have said so.
     Nothing,
+}
+
+/// What follows from the end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it counts as an attempt of its round.
+    pub burns: bool,
+    /// The command is not due again before: after a probe, so that those that were not probed come
+    /// first.
+    pub wait: Span,
+}
+
+impl Verdict {
+    const COUNTS: Self = Self { burns: true, wait: Span::ZERO };
 }
 
 /// Whether claims are let through.
@@ -39,10 +56,11 @@ enum State {
         until: Micros,
         pause: Span,
     },
-    /// The probe, command `n`, is under way.
+    /// The probe, command `n`, is under way; after `until` another may join it.
     Probing {
         n: i64,
         pause: Span,
+        until: Micros,
     },
 }
 
@@ -50,7 +68,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Breaker {
     state: State,
-    /// The commands of the newest failures, with no success between.
+    /// The commands of the last attempts, as long as all of them failed.
     failed: Vec<i64>,
     /// The commands answered as misconfigured, with no success between.
     misconfigured: Vec<i64>,
@@ -68,7 +86,9 @@ impl Breaker {
     pub fn allows(&self, wanted: usize, now: Micros) -> usize {
         match self.state {
             State::Closed => wanted,
-            State::Open { until, .. } if until <= now => wanted.min(1),
+            State::Open { until, .. } | State::Probing { until, .. } if until <= now => {
+                wanted.min(1)
+            }
             State::Open { .. } | State::Probing { .. } => 0,
         }
     }
@@ -91,68 +111,92 @@ impl Breaker {
         self.pause_of_probe(n).is_some()
     }
 
-    /// When it lets a probe through; `None` while it is closed, or the probe is under way.
+    /// Whether its probe is under way.
+    #[must_use]
+    pub const fn is_probing(&self) -> bool {
+        matches!(self.state, State::Probing { .. })
+    }
+
+    /// When it lets a probe through; while one is under way, when it lets another. `None` while it
+    /// is closed.
     #[must_use]
     pub const fn probes_at(&self) -> Option<Micros> {
         match self.state {
-            State::Open { until, .. } => Some(until),
-            State::Closed | State::Probing { .. } => None,
+            State::Open { until, .. } | State::Probing { until, .. } => Some(until),
+            State::Closed => None,
         }
     }
 
-    /// Command `n` was claimed: while this is open, it is the probe.
-    pub const fn claimed(&mut self, n: i64) {
-        if let State::Open { pause, .. } = self.state {
-            self.state = State::Probing { n, pause };
+    /// Command `n` was claimed: while this is open and its pause is over, it is the probe. A claim
+    /// that was under way when this opened is none.
+    pub fn claimed(&mut self, n: i64, now: Micros) {
+        if let State::Open { pause, until } | State::Probing { pause, until, .. } = self.state
+            && until <= now
+        {
+            self.state = State::Probing { n, pause, until: now.plus(LONGEST) };
         }
     }
 
-    /// The attempt at command `n` was handed back unsent.
+    /// The attempt at command `n` was handed back unsent, or says nothing: another may probe.
     pub fn withdrawn(&mut self, n: i64, now: Micros) {
         if let Some(pause) = self.pause_of_probe(n) {
             self.state = State::Open { until: now, pause };
         }
     }
 
-    /// The attempt at command `n` ended. Whether it burns an attempt of its command: a probe that
-    /// fails does not, nor does a misconfigured answer while this is open.
-    pub fn ended(&mut self, n: i64, health: Health, now: Micros) -> bool {
+    /// The attempt at command `n` ended. A probe that finds the destination failing or busy burns
+    /// no attempt of its command, nor does a misconfigured answer while this is open.
+    pub fn ended(&mut self, n: i64, health: Health, now: Micros) -> Verdict {
         let probe = self.pause_of_probe(n);
         let was_open = self.is_open();
         match health {
             Health::Works => {
                 *self = Self::default();
-                return true;
+                return Verdict::COUNTS;
             }
             Health::Nothing => {
+                self.failed.clear();
                 self.withdrawn(n, now);
-                return true;
+                return Verdict::COUNTS;
             }
-            Health::Fails => {
-                self.failed.push(n);
-                let excess = self.failed.len().saturating_sub(FAILURES);
-                self.failed.drain(..excess);
+            Health::Busy => {
+                self.failed.clear();
+                return probe.map_or(Verdict::COUNTS, |pause| self.pause(pause, now));
             }
-            Health::Misconfigured if self.misconfigured.len() < MISCONFIGURED => {
-                if !self.misconfigured.contains(&n) {
+            Health::Fails => self.note_failure(n),
+            Health::Misconfigured => {
+                self.note_failure(n);
+                let known = self.misconfigured.contains(&n);
+                if !known && self.misconfigured.len() < MISCONFIGURED {
                     self.misconfigured.push(n);
                 }
             }
-            Health::Misconfigured => {}
         }
         if let Some(pause) = probe {
-            let pause = pause.times(2, 1).min(LONGEST);
-            self.state = State::Open { until: now.plus(pause), pause };
-        } else if !was_open && self.must_open() {
+            return self.pause(pause.times(2, 1).min(LONGEST), now);
+        }
+        if !was_open && self.must_open() {
             self.state = State::Open { until: now.plus(FIRST), pause: FIRST };
         }
-        let spared = probe.is_some() || (was_open && health == Health::Misconfigured);
-        !spared
+        let burns = !(was_open && health == Health::Misconfigured);
+        Verdict { burns, wait: Span::ZERO }
+    }
+
+    /// The probe did not find that the destination works.
+    fn pause(&mut self, pause: Span, now: Micros) -> Verdict {
+        self.state = State::Open { until: now.plus(pause), pause };
+        Verdict { burns: false, wait: pause }
+    }
+
+    fn note_failure(&mut self, n: i64) {
+        self.failed.push(n);
+        let excess = self.failed.len().saturating_sub(FAILURES);
+        self.failed.drain(..excess);
     }
 
     const fn pause_of_probe(&self, n: i64) -> Option<Span> {
         match self.state {
-            State::Probing { n: probe, pause } if probe == n => Some(pause),
+            State::Probing { n: probe, pause, .. } if probe == n => Some(pause),
             _ => None,
         }
     }
@@ -189,27 +233,35 @@ mod tests {
         assert!(!failing(&[1, 2, 3, 4]).is_open());
         assert!(!failing(&[1, 1, 1, 1, 1, 1, 1]).is_open(), "one poison command");
         assert!(!failing(&[1, 2, 1, 2, 1, 2]).is_open(), "two commands");
+        assert!(!failing(&[1, 2, 3, 3, 3, 3, 3]).is_open(), "three, but not among the last five");
         assert!(failing(&[1, 2, 1, 2, 3]).is_open());
+        for between in [Health::Works, Health::Busy, Health::Nothing] {
+            let mut breaker = failing(&[1, 2, 3, 4]);
+            breaker.ended(5, between, T);
+            breaker.ended(6, Health::Fails, T);
+            assert!(!breaker.is_open(), "the last five did not all fail: {between:?}");
+        }
         let mut breaker = failing(&[1, 2, 3, 4]);
-        breaker.ended(5, Health::Works, T);
-        breaker.ended(6, Health::Fails, T);
-        assert!(!breaker.is_open(), "a success between");
-        let mut breaker = failing(&[1, 2, 3, 4]);
-        breaker.ended(5, Health::Nothing, T);
-        breaker.ended(6, Health::Fails, T);
-        assert!(breaker.is_open(), "a 429 is neither");
+        breaker.ended(1, Health::Misconfigured, T);
+        assert!(breaker.is_open(), "a misconfigured answer is a failure too");
     }
 
     #[test]
     fn it_opens_on_misconfigured_answers_to_two_commands() {
         let mut breaker = Breaker::default();
-        assert!(breaker.ended(1, Health::Misconfigured, T), "the first burns an attempt");
-        assert!(breaker.ended(1, Health::Misconfigured, T));
+        assert!(breaker.ended(1, Health::Misconfigured, T).burns, "the first burns an attempt");
+        assert!(breaker.ended(1, Health::Misconfigured, T).burns);
         assert!(!breaker.is_open());
-        assert!(breaker.ended(2, Health::Misconfigured, T));
-        assert!(breaker.is_open());
-        assert!(!breaker.ended(3, Health::Misconfigured, T), "while open it burns none");
-        assert!(breaker.ended(4, Health::Fails, T), "what was under way burns its attempt");
+        breaker.ended(7, Health::Busy, T);
+        assert!(breaker.ended(2, Health::Misconfigured, T).burns);
+        assert!(breaker.is_open(), "no success was between");
+        assert!(!breaker.ended(3, Health::Misconfigured, T).burns, "while open it burns none");
+        assert!(breaker.ended(4, Health::Fails, T).burns, "what was under way burns its attempt");
+        let mut breaker = Breaker::default();
+        breaker.ended(1, Health::Misconfigured, T);
+        breaker.ended(3, Health::Works, T);
+        breaker.ended(2, Health::Misconfigured, T);
+        assert!(!breaker.is_open(), "a success was between");
     }
 
     #[test]
@@ -217,30 +269,63 @@ mod tests {
         let mut breaker = failing(&[1, 2, 3, 4, 5]);
         assert_eq!(breaker.allows(64, T), 0);
         let mut now = T;
-        for pause in [1, 2, 4, 8, 16, 30, 30] {
-            assert_eq!(breaker.probes_at(), Some(now.plus(Span::from_secs(pause))));
-            now = now.plus(Span::from_secs(pause));
+        let mut pauses = [1, 2, 4, 8, 16, 30, 30, 30].map(Span::from_secs).into_iter().peekable();
+        while let Some(pause) = pauses.next() {
+            let Some(next) = pauses.peek() else { break };
+            assert_eq!(breaker.probes_at(), Some(now.plus(pause)));
+            now = now.plus(pause);
             assert_eq!(breaker.allows(64, now), 1);
-            breaker.claimed(9);
+            breaker.claimed(9, now);
             assert_eq!(breaker.allows(64, now), 0, "one probe at a time");
-            assert!(breaker.ended(7, Health::Fails, now), "an older attempt is no probe");
-            assert!(!breaker.ended(9, Health::Fails, now), "a probe burns no attempt");
+            assert!(breaker.ended(7, Health::Fails, now).burns, "an older attempt is no probe");
+            let ended = breaker.ended(9, Health::Fails, now);
+            assert_eq!(ended, Verdict { burns: false, wait: *next }, "a probe burns no attempt");
         }
         now = now.plus(Span::from_secs(30));
-        breaker.claimed(9);
-        assert!(breaker.ended(9, Health::Works, now));
+        breaker.claimed(9, now);
+        assert!(breaker.ended(9, Health::Works, now).burns);
         assert_eq!(breaker.allows(64, now), 64);
     }
 
     #[test]
     fn a_probe_that_says_nothing_is_followed_by_another_at_once() {
         let mut breaker = failing(&[1, 2, 3, 4, 5]);
-        breaker.claimed(1);
+        breaker.claimed(1, at(1));
         breaker.withdrawn(1, at(1));
         assert_eq!(breaker.allows(64, at(1)), 1);
-        breaker.claimed(2);
+        breaker.claimed(2, at(1));
         breaker.ended(2, Health::Nothing, at(1));
         assert_eq!(breaker.allows(64, at(1)), 1);
+    }
+
+    #[test]
+    fn a_probe_that_finds_it_busy_waits_as_long_again() {
+        let mut breaker = failing(&[1, 2, 3, 4, 5]);
+        breaker.claimed(1, at(1));
+        assert!(!breaker.ended(1, Health::Busy, at(1)).burns);
+        assert_eq!(breaker.probes_at(), Some(at(2)), "not doubled");
+        assert!(breaker.is_open());
+    }
+
+    #[test]
+    fn a_claim_that_was_under_way_when_it_opened_is_no_probe() {
+        let mut breaker = failing(&[1, 2, 3, 4, 5]);
+        breaker.claimed(6, T);
+        assert!(!breaker.is_probe(6));
+        assert_eq!(breaker.probes_at(), Some(at(1)));
+    }
+
+    /// A handler that never ends must not keep its destination for ever.
+    #[test]
+    fn a_probe_that_does_not_end_is_joined_by_another() {
+        let mut breaker = failing(&[1, 2, 3, 4, 5]);
+        breaker.claimed(1, at(1));
+        assert_eq!((breaker.allows(64, at(30)), breaker.allows(64, at(31))), (0, 1));
+        breaker.claimed(2, at(31));
+        assert_eq!(breaker.allows(64, at(31)), 0);
+        assert!(breaker.ended(1, Health::Fails, at(32)).burns, "it is the probe no more");
+        breaker.ended(2, Health::Works, at(33));
+        assert!(!breaker.is_open());
     }
 
     #[test]

@@ -152,11 +152,9 @@ impl Outcome {
             | Self::Conflict { .. }
             | Self::Rejected { by: Judge::Receiver, .. } => Health::Works,
             Self::NotSent { misconfigured: true, .. } => Health::Misconfigured,
-            Self::NotSent { .. } | Self::Unknown { .. } => Health::Fails,
-            Self::Busy { .. }
-            | Self::Gone { .. }
-            | Self::Ask { .. }
-            | Self::Rejected { by: Judge::Status, .. } => Health::Nothing,
+            Self::NotSent { .. } | Self::Unknown { .. } | Self::Ask { .. } => Health::Fails,
+            Self::Busy { .. } => Health::Busy,
+            Self::Gone { .. } | Self::Rejected { by: Judge::Status, .. } => Health::Nothing,
         }
     }
 
