@@ -1,2 +1,4 @@
 -- by scan of counterfoil_destination: a row a destination.
-SELECT name, contract IS NOT NULL, paused_at IS NOT NULL, paused_why FROM counterfoil_destination;
+SELECT name, contract IS NOT NULL, paused_at IS NOT NULL, paused_why,
+  paused_at, paused_by
+FROM counterfoil_destination;

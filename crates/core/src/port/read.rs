@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::act::LaneStatus;
 use crate::domain::laws::CommandFacts;
 use crate::domain::{Delivery, Micros, Span, State};
 
@@ -21,6 +22,32 @@ pub struct Status {
     pub declared: Vec<String>,
     /// Paused destinations and why.
     pub paused: BTreeMap<String, String>,
+    /// Paused destinations: since when, and by whom.
+    pub paused_by: BTreeMap<String, (Micros, String)>,
+    /// Lanes where a parked command blocks others, most waiting first, at most [`BLOCKED_MAX`].
+    pub blocked: Vec<LaneStatus>,
+}
+
+/// The most blocked lanes that a status names.
+pub const BLOCKED_MAX: usize = 100;
+/// The most commands ahead in its lane that a story names.
+pub const AHEAD_MAX: usize = 5;
+
+/// Where an open command stands in its lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LanePlace {
+    /// The ordering key.
+    pub ordering_key: String,
+    /// Its place, in commit order from 1.
+    pub place: i64,
+    /// How many open ones were committed before it.
+    pub ahead: u64,
+    /// The first of them with their states, at most [`AHEAD_MAX`].
+    pub first: Vec<(String, String)>,
+    /// Who has the turn, it itself or another, and in which state; `None`: nobody.
+    pub turn: Option<(String, String)>,
+    /// How many wait behind it.
+    pub behind: u64,
 }
 
 /// Which commands to list.
@@ -136,6 +163,8 @@ pub struct Story {
     pub delivery: Option<Delivery>,
     /// Until when the lease lasts, and who holds it.
     pub lease: Option<(Micros, String)>,
+    /// Where it stands in its lane, if it is open and has an ordering key.
+    pub lane: Option<LanePlace>,
     /// Receipts, oldest round first.
     pub receipts: Vec<ReceiptStory>,
     /// Attempts that did not go plainly well, contradictions, oldest first.

@@ -7,6 +7,7 @@ use counterfoil_core::domain::Micros;
 use counterfoil_core::port::read::{Listed, ReceiptStory, Story, Told};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::lane;
 use super::list::listed;
 use crate::row::{self, bytes, count, int, lossy, time};
 use crate::sql::Sql;
@@ -23,6 +24,7 @@ pub(crate) fn show(store: &Connection, command_id: &str) -> rusqlite::Result<Opt
     let mut story = empty(list.query_row(line, listed)?);
     add_outbox(store, n, &mut story)?;
     let is_open = add_delivery(store, n, &mut story)?;
+    add_lane(store, command_id, &mut story)?;
     add_receipts(store, n, is_open, &mut story)?;
     add_tries(store, n, &mut story)?;
     story.actions = actions(store, command_id)?;
@@ -41,6 +43,7 @@ fn empty(listed: Listed) -> Story {
         first_sent_at: None,
         delivery: None,
         lease: None,
+        lane: None,
         receipts: Vec::new(),
         tries: Vec::new(),
         actions: Vec::new(),
@@ -99,6 +102,18 @@ fn add_delivery(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Resu
     // Of a state that nobody knows nothing follows.
     story.delivery = known.is_ok().then_some(open);
     Ok(true)
+}
+
+fn add_lane(store: &Connection, command_id: &str, story: &mut Story) -> rusqlite::Result<()> {
+    let Some(place) = story.delivery.as_ref().and_then(|open| open.key_seq) else { return Ok(()) };
+    let mut known = store.prepare_cached(Sql::OutboxAct.text())?;
+    let lane = known.query_row([command_id], |row| {
+        Ok((lossy(row, 1)?.unwrap_or_default(), lossy(row, 2)?))
+    });
+    if let (destination, Some(key)) = lane? {
+        story.lane = Some(lane::place(store, &destination, key, place)?);
+    }
+    Ok(())
 }
 
 fn add_receipts(

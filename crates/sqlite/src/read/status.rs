@@ -10,6 +10,7 @@ use counterfoil_core::domain::laws::Totals;
 use counterfoil_core::port::read::Status;
 use rusqlite::Connection;
 
+use super::lane;
 use crate::row::{int, lossy, time};
 use crate::sql::Sql;
 
@@ -35,12 +36,15 @@ pub(crate) fn status(store: &Connection, now: Micros) -> rusqlite::Result<Status
     while let Some(row) = rows.next()? {
         let name = lossy(row, 0)?.unwrap_or_default();
         if row.get(2)? {
+            let (at, by) = (time(row, 4)?.unwrap_or_default(), lossy(row, 5)?.unwrap_or_default());
             status.paused.insert(name.clone(), lossy(row, 3)?.unwrap_or_default());
+            status.paused_by.insert(name.clone(), (at, by));
         }
         if row.get(1)? {
             status.declared.push(name);
         }
     }
+    status.blocked = lane::blocked(store)?;
     Ok(status)
 }
 

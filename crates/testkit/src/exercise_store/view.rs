@@ -2,7 +2,9 @@
 //!
 //! Guarantees: cursors and filters are covered. Does not: print.
 
-use counterfoil_core::domain::{Command, Event, Kind, Outcome, ReceiptOutcome, Span, Stream};
+use counterfoil_core::domain::{
+    Command, Event, Kind, OrderingKey, Outcome, ReceiptOutcome, Span, State, Stream,
+};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::Filter;
 use counterfoil_core::port::store::{Append, Remaining};
@@ -43,6 +45,33 @@ pub(super) async fn status_counts_by_destination_and_state<H: Hands>(hands: H) {
     assert_eq!(status.oldest_due.get(SHOP), Some(&Span::from_secs(7)));
     assert_eq!(status.declared, [SHOP]);
     assert!(status.paused.is_empty());
+}
+
+/// A status names the lane that a parked head blocks, and a story who is ahead.
+pub(super) async fn people_see_who_blocks_a_lane<H: Hands>(hands: H) {
+    let scene = Scene::new(hands, keyless()).await;
+    let key = |key: &str| Some(OrderingKey::new(key).unwrap());
+    for (id, lane) in [("a-1", "A"), ("a-2", "A"), ("b-1", "B"), ("a-3", "A")] {
+        let command = Command { ordering_key: key(lane), ..command(id) };
+        scene.store.enqueue(vec![command]).await.unwrap();
+    }
+    let flying = scene.story("a-3").await.lane.unwrap();
+    assert_eq!((flying.ordering_key.as_str(), flying.place, flying.ahead), ("A", 3, 2));
+    assert_eq!(flying.turn, Some(("a-1".to_owned(), "pending".to_owned())));
+    for claimed in scene.look().await.claimed {
+        scene.settle(&claimed, Outcome::unknown("reset")).await;
+    }
+    let status = scene.store.status().await.unwrap();
+    let [lane] = status.blocked.as_slice() else { panic!("{:?}", status.blocked) };
+    assert_eq!((lane.destination.as_str(), lane.ordering_key.as_str()), (SHOP, "A"));
+    assert_eq!((lane.waiting, &lane.parked_head), (2, &Some(("a-1".into(), State::Uncertain))));
+    let last = scene.story("a-3").await.lane.unwrap();
+    let waits = |id: &str, state: &str| (id.to_owned(), state.to_owned());
+    assert_eq!(last.first, [waits("a-1", "uncertain"), waits("a-2", "pending")]);
+    assert_eq!((last.turn, last.behind), (None, 0));
+    let head = scene.story("a-1").await.lane.unwrap();
+    assert_eq!((head.place, head.ahead, head.behind), (1, 0, 2));
+    assert_eq!(scene.story("b-1").await.lane.map(|lane| lane.behind), Some(0));
 }
 
 pub(super) async fn a_list_has_all_in_the_order_of_recording<H: Hands>(hands: H) {

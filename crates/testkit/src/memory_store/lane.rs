@@ -7,8 +7,11 @@ use counterfoil_core::domain::contract::OnParked;
 use counterfoil_core::domain::lane::{self, Standing, Turn};
 use counterfoil_core::domain::laws::LaneFacts;
 use counterfoil_core::domain::{Delivery, Micros, State};
+use counterfoil_core::port::act::LaneStatus;
+use counterfoil_core::port::read::{AHEAD_MAX, BLOCKED_MAX, LanePlace};
 
 use super::rows::{OutboxEntry, Rows};
+use super::story::state_name;
 
 /// A lane, by destination and ordering key.
 type Lane = (String, String);
@@ -77,6 +80,53 @@ impl Rows {
     pub(super) fn sweep_lanes(&mut self, now: Micros) -> usize {
         let lanes: Vec<Lane> = self.lanes.keys().cloned().collect();
         lanes.iter().filter(|lane| self.give_turn(lane, now)).count()
+    }
+
+    /// Lanes where a parked head blocks others, most waiting first.
+    pub(super) fn blocked_lanes(&self) -> Vec<LaneStatus> {
+        let lanes = self.lanes.keys().filter_map(|lane| {
+            let Turn::Parked(head) = self.whose_turn(lane) else { return None };
+            let state = self.deliveries.get(&head)?.delivery.state;
+            let open = self.open_in(lane);
+            let waiting = open.iter().filter(|n| self.waits(**n)).count() as u64;
+            let parked_head = Some((self.outbox.get(&head)?.id_text(), state));
+            let (destination, ordering_key) = lane.clone();
+            let lane = LaneStatus { destination, ordering_key, waiting, parked_head };
+            (waiting > 0).then_some((head, lane))
+        });
+        let mut lanes: Vec<_> = lanes.collect();
+        lanes.sort_by_key(|(head, lane)| (std::cmp::Reverse(lane.waiting), *head));
+        lanes.truncate(BLOCKED_MAX);
+        lanes.into_iter().map(|(_, lane)| lane).collect()
+    }
+
+    fn waits(&self, n: i64) -> bool {
+        self.deliveries.get(&n).is_some_and(|entry| entry.delivery.state == State::Pending)
+    }
+
+    /// Where an open command stands in its lane.
+    pub(super) fn lane_place(&self, n: i64) -> Option<LanePlace> {
+        let lane = self.lane_of(n)?;
+        let seq = |n: i64| self.deliveries.get(&n)?.delivery.key_seq;
+        let place = seq(n)?;
+        let mut open: Vec<_> =
+            self.open_in(&lane).into_iter().filter_map(|n| Some((seq(n)?, n))).collect();
+        open.sort_unstable();
+        let named = |n: i64| {
+            Some((self.outbox.get(&n)?.id_text(), state_name(self.deliveries.get(&n)?)))
+        };
+        let before = open.iter().filter(|(seq, _)| *seq < place);
+        let has_turn = |n: &i64| {
+            self.deliveries.get(n).is_some_and(|entry| entry.delivery.available_at.is_some())
+        };
+        Some(LanePlace {
+            ordering_key: lane.1.clone(),
+            place,
+            ahead: before.clone().count() as u64,
+            first: before.take(AHEAD_MAX).filter_map(|(_, n)| named(*n)).collect(),
+            turn: open.iter().map(|(_, n)| *n).find(has_turn).and_then(named),
+            behind: open.iter().filter(|(seq, n)| *seq > place && self.waits(*n)).count() as u64,
+        })
     }
 
     pub(super) fn lane_facts(&self, after: Option<&Lane>, limit: usize) -> Vec<LaneFacts> {

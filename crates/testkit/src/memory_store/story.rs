@@ -32,8 +32,11 @@ impl Rows {
             }
             if let Some(why) = &entry.paused {
                 status.paused.insert(name.clone(), why.clone());
+                let by = entry.paused_by.clone().unwrap_or_default();
+                status.paused_by.insert(name.clone(), by);
             }
         }
+        status.blocked = self.blocked_lanes();
         status
     }
 
@@ -113,6 +116,7 @@ impl Rows {
             lease: delivery.and_then(|open| {
                 Some((open.lease_until?, open.lease_owner.clone().unwrap_or_default()))
             }),
+            lane: self.lane_place(n),
             receipts: self.receipts_of(n).map(receipt_story).collect(),
             tries: self.tries(n, command_id),
             actions: self.actions_about(command_id),
