@@ -185,14 +185,12 @@ fn take(
         done.claimed.push(Fresh { command, delivery: next, taken_over });
     } else if next.state.is_parked() {
         position::give_turn(group, subject)?;
-        done.exchanged.parked.push(parked_now(&command, next, group.now));
+        done.exchanged.parked.push(parked_now(&command, &next, group.now));
     }
     Ok(is_claim)
 }
 
-fn parked_now(command: &OutboxRow, parked: Delivery, now: Micros) -> ParkedNow {
-    let is_expired = command.expires_at.is_some_and(|at| at <= now);
-    let why = if is_expired { "it is past its expiry, and in doubt" } else { "its window is over" };
+fn parked_now(command: &OutboxRow, parked: &Delivery, now: Micros) -> ParkedNow {
     ParkedNow {
         command: command.command_id.to_string(),
         destination: command.destination.to_string(),
@@ -200,7 +198,7 @@ fn parked_now(command: &OutboxRow, parked: Delivery, now: Micros) -> ParkedNow {
         round: parked.round,
         in_doubt: parked.in_doubt,
         state: parked.state,
-        reason: parked.last_outcome.unwrap_or_else(|| why.into()),
+        reason: ParkedNow::due_reason(parked, command.expires_at, now),
     }
 }
 

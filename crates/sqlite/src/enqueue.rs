@@ -53,7 +53,8 @@ impl Work for Enqueue {
     }
 }
 
-fn record_bare(
+/// Records a bare command, unless its id stands.
+pub(crate) fn record_bare(
     group: &mut Group<'_>,
     command: &Command,
     body_bytes_max: usize,

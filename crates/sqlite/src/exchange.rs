@@ -5,9 +5,10 @@
 //! foreign writers; see `commit_queue`.
 
 use counterfoil_core::domain::{Micros, Reason, State};
-use counterfoil_core::port::store::{Exchange, Exchanged, Settled};
+use counterfoil_core::port::store::{Exchange, Exchanged, ParkedNow, Settled};
 use rusqlite::{Connection, params};
 
+use crate::alert;
 use crate::claim::{Fresh, Looking, claim};
 use crate::destination::{Admission, admission};
 use crate::group::Group;
@@ -31,7 +32,8 @@ impl Exchanging {
         while exchange.settles.len() > SETTLES_MAX {
             let rest = exchange.settles.split_off(SETTLES_MAX);
             let settles = std::mem::replace(&mut exchange.settles, rest);
-            let part = Exchange { settles, seed: exchange.seed, ..Exchange::default() };
+            let (seed, announce) = (exchange.seed, exchange.announce.clone());
+            let part = Exchange { settles, seed, announce, ..Exchange::default() };
             parts.push(Self { exchange: part, body_bytes_max });
         }
         parts.push(Self { exchange, body_bytes_max });
@@ -43,6 +45,8 @@ impl Exchanging {
 pub(crate) struct Written {
     pub(crate) exchanged: Exchanged,
     pub(crate) claimed: Vec<Fresh>,
+    /// How many alerts were recorded.
+    pub(crate) alerts: usize,
 }
 
 impl Written {
@@ -87,14 +91,18 @@ impl Work for Exchanging {
                 }
             }
         }
-        Ok(Some(Written { exchanged: nothing, claimed: Vec::new() }))
+        Ok(Some(Written { exchanged: nothing, claimed: Vec::new(), alerts: 0 }))
     }
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Written> {
         let exchange = &self.exchange;
         let settled = settle_all(group, exchange)?;
+        let mut parked = Vec::new();
+        if exchange.announce.is_some() {
+            parked = parked_by(group, exchange, &settled)?;
+        }
         let exchanged = Exchanged { settled, ..Exchanged::default() };
-        let mut done = Written { exchanged, claimed: Vec::new() };
+        let mut done = Written { exchanged, claimed: Vec::new(), alerts: 0 };
         for lease in &exchange.renewals {
             if !renew(group, lease)? {
                 done.exchanged.lost.push(lease.n);
@@ -114,22 +122,44 @@ impl Work for Exchanging {
                 }
             }
         }
+        // Last, so that no alert is claimed by the exchange that made it.
+        let parked = parked.iter().chain(&done.exchanged.parked);
+        done.alerts = alert::record(group, exchange.announce.as_ref(), parked)?;
         Ok(done)
     }
 
-    /// What was handed back or put off may be due for others.
+    /// What was handed back or put off may be due for others, and so are alerts.
     fn wakes(&self, answer: &Written) -> bool {
-        answer.exchanged.settled.contains(&Settled::Open(State::Pending))
+        answer.alerts > 0 || answer.exchanged.settled.contains(&Settled::Open(State::Pending))
     }
 }
 
 fn settle_all(group: &mut Group<'_>, exchange: &Exchange) -> rusqlite::Result<Vec<Settled>> {
     let settles = &exchange.settles;
     let mut order: Vec<usize> = (0..settles.len()).collect();
-    order.sort_unstable_by_key(|&at| settles[at].claimed.delivery.n);
+    order.sort_by_key(|&at| settles[at].claimed.delivery.n);
     let mut settled = vec![Settled::Ignored(Reason::StaleToken); settles.len()];
     for at in order {
         settled[at] = settle(group, &settles[at])?;
     }
     Ok(settled)
+}
+
+/// What the settles have parked, in the order of `n`.
+fn parked_by(
+    group: &mut Group<'_>,
+    exchange: &Exchange,
+    settled: &[Settled],
+) -> rusqlite::Result<Vec<ParkedNow>> {
+    let is_parked =
+        |settled: &Settled| matches!(settled, Settled::Open(state) if state.is_parked());
+    let both = exchange.settles.iter().zip(settled);
+    let claimed = both.filter(|(_, settled)| is_parked(settled)).map(|(settle, _)| &settle.claimed);
+    let mut claimed: Vec<_> = claimed.collect();
+    claimed.sort_unstable_by_key(|claimed| claimed.delivery.n);
+    let mut parked = Vec::with_capacity(claimed.len());
+    for claimed in claimed {
+        parked.extend(alert::parked_now(group, claimed)?);
+    }
+    Ok(parked)
 }

@@ -4,6 +4,7 @@
 //! not: keep those rules on a connection whose triggers are off; that is the caller's work then.
 
 mod act;
+mod alert;
 mod append;
 mod claim;
 mod clock;

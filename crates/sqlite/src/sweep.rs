@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use counterfoil_core::domain::{Delivery, Input, Micros, Position, State, Terms, transition};
+use counterfoil_core::domain::{Input, Micros, Position, State, Terms, transition};
+use counterfoil_core::port::Announce;
 use counterfoil_core::port::store::{ParkedNow, Swept};
 use rusqlite::{Connection, params};
 
+use crate::alert;
 use crate::destination;
 use crate::group::Group;
 use crate::lane::{self, Lane, LaneCursor};
@@ -25,6 +27,8 @@ const FEW: usize = 64;
 /// One sweep.
 pub(crate) struct Sweep {
     pub(crate) limit: usize,
+    /// What announces that which it parks.
+    pub(crate) announce: Option<Announce>,
     /// Where the last sweep stopped among the lanes.
     pub(crate) lanes: Arc<LaneCursor>,
 }
@@ -70,12 +74,15 @@ impl Work for Sweep {
             lane::turn(group, stuck.lane(), None)?;
             swept.promoted += 1;
         }
+        alert::record(group, self.announce.as_ref(), &swept.parked)?;
         Ok(swept)
     }
 
-    /// A question is a relay's to ask.
+    /// A question is a relay's to ask, and an alert one's to send.
     fn wakes(&self, swept: &Swept) -> bool {
-        swept.asking > 0 || swept.promoted > 0
+        (self.announce.is_some() && !swept.parked.is_empty())
+            || swept.asking > 0
+            || swept.promoted > 0
     }
 }
 
@@ -111,7 +118,7 @@ fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::
         Written::Open(State::Asking) => swept.asking += 1,
         Written::Open(state) => {
             let Position::Open(open) = &before else { return Ok(()) };
-            let (round, reason) = (open.round, parked_because(open));
+            let (round, reason) = (open.round, ParkedNow::swept_reason(open));
             let command = command_id;
             // Nothing but doubt parks what is past its expiry.
             let in_doubt = true;
@@ -121,9 +128,4 @@ fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::
         Written::Contradicted | Written::Ignored(_) | Written::Refused(_) => {}
     }
     Ok(())
-}
-
-fn parked_because(before: &Delivery) -> String {
-    let last = before.last_outcome.as_deref().unwrap_or("an attempt may have acted");
-    format!("past its expiry, and in doubt: {last}")
 }

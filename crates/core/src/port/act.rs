@@ -76,16 +76,6 @@ pub enum Acted {
     Unknown,
 }
 
-/// A command that an alert is about; parking makes it a command of its own, where the relay is
-/// told to announce.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Announce {
-    /// Where alerts are sent.
-    pub destination: crate::domain::Destination,
-    /// Their kind, such as `counterfoil.parked`.
-    pub kind: crate::domain::Kind,
-}
-
 /// A lane, as `status` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneStatus {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::act::Announce;
+use super::announce::Announce;
 use crate::domain::{
     Answer, Delivery, Destination, Digest, Micros, OutboxRow, Outcome, Reason, Seed, State, Terms,
 };
@@ -89,8 +89,8 @@ pub struct Exchange {
     pub owner: String,
     /// Jitter for what takeovers and time-outs decide.
     pub seed: u64,
-    /// What is parked here becomes a command of its own, in the same transaction; an alert never
-    /// alerts. Default: nothing is announced.
+    /// What is parked here becomes a command of its own, in the same transaction, once a round; an
+    /// alert never alerts. Default: nothing is announced.
     pub announce: Option<Announce>,
 }
 
@@ -124,6 +124,24 @@ pub struct ParkedNow {
     pub state: State,
     /// Why.
     pub reason: String,
+}
+
+impl ParkedNow {
+    /// Why a due command is parked, for people: by its last outcome, else by what ran out.
+    #[must_use]
+    pub fn due_reason(parked: &Delivery, expires_at: Option<Micros>, now: Micros) -> String {
+        let is_expired = expires_at.is_some_and(|at| at <= now);
+        let why =
+            if is_expired { "it is past its expiry, and in doubt" } else { "its window is over" };
+        parked.last_outcome.clone().unwrap_or_else(|| why.into())
+    }
+
+    /// Why a sweep parks a command, for people, by how it stood before.
+    #[must_use]
+    pub fn swept_reason(before: &Delivery) -> String {
+        let last = before.last_outcome.as_deref().unwrap_or("an attempt may have acted");
+        format!("past its expiry, and in doubt: {last}")
+    }
 }
 
 /// What an exchange did.

@@ -4,6 +4,7 @@
 //! than the machine's clock and an observer that keeps quiet.
 
 pub mod act;
+pub mod announce;
 pub mod book;
 pub mod clock;
 pub mod exchange;
@@ -14,7 +15,8 @@ pub mod read;
 pub mod store;
 pub mod transport;
 
-pub use act::{Act, Acted, Actor, Announce, Deed};
+pub use act::{Act, Acted, Actor, Deed};
+pub use announce::Announce;
 pub use book::{Book, Call, Job, Page};
 pub use clock::{Clock, SystemClock};
 pub use gate::{Gate, Withdrawn};

@@ -10,7 +10,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::act::{Acted, Actor, Announce, Deed};
+use super::act::{Acted, Actor, Deed};
+use super::announce::Announce;
 pub use super::exchange::{
     ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Renew, Settle, Settled,
 };

@@ -110,8 +110,8 @@ impl Store for SqliteStore {
         self.inner.queue.commit(Reporting { command_id: command_id.clone(), report }).await
     }
 
-    async fn sweep(&self, limit: usize, _announce: Option<Announce>) -> Result<Swept, StoreError> {
-        self.inner.queue.commit(Sweep { limit, lanes: Arc::clone(&self.inner.lanes) }).await
+    async fn sweep(&self, limit: usize, announce: Option<Announce>) -> Result<Swept, StoreError> {
+        self.inner.queue.commit(Sweep { limit, announce, lanes: Arc::clone(&self.inner.lanes) }).await
     }
 
     async fn newest_completed(

@@ -66,6 +66,18 @@ macro_rules! store_suite {
                 a_paused_destination_is_resumed
                 a_probe_burns_no_attempt
             }
+            announcing {
+                a_settle_that_parks_announces
+                a_claim_that_parks_announces
+                an_unreadable_one_is_announced
+                a_sweep_that_parks_announces
+                each_round_is_announced_once
+                an_alert_never_alerts
+                only_what_is_parked_is_announced
+                an_alerts_id_that_is_taken_stops_nothing
+                the_longest_id_is_announced
+                no_exchange_claims_its_own_alerts
+            }
             lane {
                 one_of_a_key_at_a_time_in_commit_order
                 a_key_is_a_lane_of_its_own_at_each_destination
@@ -203,6 +215,7 @@ macro_rules! store_suite {
                 reporters_at_once_end_it_once
             }
             view {
+                people_see_who_blocks_a_lane
                 status_counts_by_destination_and_state
                 a_list_has_all_in_the_order_of_recording
                 a_list_is_paged_by_its_cursor

@@ -19,6 +19,7 @@
 )]
 
 mod acting;
+mod announcing;
 mod asking;
 mod book;
 mod cases;

@@ -7,6 +7,7 @@
 use counterfoil_core::domain::{
     Destination, Digest, Input, Micros, Position, Reason, Seed, State, lane, transition,
 };
+use counterfoil_core::port::Announce;
 use counterfoil_core::port::store::{
     ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Remaining, Renew, Settle, Settled,
 };
@@ -28,9 +29,15 @@ impl Rows {
     /// What an exchange did, and whether it wrote anything.
     pub(super) fn exchange(&mut self, exchange: &Exchange, now: Micros) -> (Exchanged, bool) {
         let mut done = Exchanged::default();
-        for settle in &exchange.settles {
-            let settled = self.settle(settle, now);
-            done.settled.push(settled);
+        let mut parked = Vec::new();
+        let mut settles: Vec<_> = exchange.settles.iter().enumerate().collect();
+        settles.sort_by_key(|(_, settle)| settle.claimed.delivery.n);
+        done.settled = vec![Settled::Ignored(Reason::StaleToken); settles.len()];
+        for (at, settle) in settles {
+            done.settled[at] = self.settle(settle, now);
+            if matches!(done.settled[at], Settled::Open(state) if state.is_parked()) {
+                parked.extend(self.parked_now(settle.claimed.delivery.n, now));
+            }
         }
         let mut renewed = false;
         for renewal in &exchange.renewals {
@@ -41,8 +48,18 @@ impl Rows {
             }
         }
         let looked = self.claim_all(exchange, now, &mut done);
+        parked.extend_from_slice(&done.parked);
+        self.alert(exchange.announce.as_ref(), &parked, now);
         let wrote = !done.settled.is_empty() || renewed || looked;
         (done, wrote)
+    }
+
+    /// Records an alert of each that is parked, once a round of its command.
+    pub(super) fn alert(&mut self, announce: Option<&Announce>, parked: &[ParkedNow], now: Micros) {
+        let alerts = parked.iter().filter_map(|parked| announce?.alert(parked, now));
+        for alert in alerts.collect::<Vec<_>>() {
+            let _repeats_are_nothing = self.record(alert, usize::MAX, now);
+        }
     }
 
     fn settle(&mut self, settle: &Settle, now: Micros) -> Settled {
@@ -150,7 +167,7 @@ impl Rows {
             }
             let Change::Open(state) = change else { return false };
             if state.is_parked() {
-                done.parked.extend(self.parked_now(n));
+                done.parked.extend(self.parked_now(n, look.now));
                 return false;
             }
             let Some(entry) = self.deliveries.get(&n) else { return false };
@@ -170,8 +187,9 @@ impl Rows {
         false
     }
 
-    pub(super) fn parked_now(&self, n: i64) -> Option<ParkedNow> {
+    pub(super) fn parked_now(&self, n: i64, now: Micros) -> Option<ParkedNow> {
         let entry = self.deliveries.get(&n)?;
+        let expires_at = self.outbox.get(&n).and_then(OutboxEntry::expires_at);
         let command = self.outbox.get(&n).map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
         Some(ParkedNow {
             command,
@@ -180,7 +198,7 @@ impl Rows {
             round: entry.delivery.round,
             in_doubt: entry.delivery.in_doubt,
             state: entry.delivery.state,
-            reason: entry.delivery.last_outcome.clone().unwrap_or_default(),
+            reason: ParkedNow::due_reason(&entry.delivery, expires_at, now),
         })
     }
 

@@ -91,8 +91,8 @@ impl Store for MemoryStore {
         self.write(|rows, now| rows.report(command_id, report, now))
     }
 
-    async fn sweep(&self, limit: usize, _announce: Option<Announce>) -> Result<Swept, StoreError> {
-        self.write(|rows, now| rows.sweep(limit, now))
+    async fn sweep(&self, limit: usize, announce: Option<Announce>) -> Result<Swept, StoreError> {
+        self.write(|rows, now| rows.sweep(limit, announce.as_ref(), now))
     }
 
     async fn newest_completed(

@@ -7,16 +7,22 @@
 use std::collections::BTreeMap;
 
 use counterfoil_core::domain::{
-    CommandId, Contract, Destination, Idempotent, Input, Micros, ReceiptOutcome, State, Terms,
-    transition,
+    CommandId, Contract, Destination, Idempotent, Input, Micros, Position, ReceiptOutcome, State,
+    Terms, transition,
 };
-use counterfoil_core::port::store::{CONTROL_RANGE, Swept};
+use counterfoil_core::port::Announce;
+use counterfoil_core::port::store::{CONTROL_RANGE, ParkedNow, Swept};
 
 use super::rows::{ActionEntry, Beside, Change, DeliveryEntry, ReceiptEntry, Rows};
 
 impl Rows {
     /// What a sweep did, and whether it wrote anything.
-    pub(super) fn sweep(&mut self, limit: usize, now: Micros) -> (Swept, bool) {
+    pub(super) fn sweep(
+        &mut self,
+        limit: usize,
+        announce: Option<&Announce>,
+        now: Micros,
+    ) -> (Swept, bool) {
         let mut swept = Swept::default();
         let due = self.past_expiry(now);
         swept.more = due.len() > limit;
@@ -28,13 +34,19 @@ impl Rows {
             match self.apply(n, next, Beside { now, ..Beside::default() }) {
                 Change::Ended(_) => swept.expired.push(self.named(n)),
                 Change::Open(State::Asking) => swept.asking += 1,
-                Change::Open(_) => swept.parked.extend(self.parked_now(n)),
+                Change::Open(_) => {
+                    let Position::Open(before) = &position else { continue };
+                    let reason = ParkedNow::swept_reason(before);
+                    let parked = self.parked_now(n, now);
+                    swept.parked.extend(parked.map(|parked| ParkedNow { reason, ..parked }));
+                }
                 Change::Contradicted | Change::Ignored(_) | Change::Refused(_) => continue,
             }
             wrote = true;
         }
         swept.promoted = self.sweep_lanes(now);
         wrote |= swept.promoted > 0;
+        self.alert(announce, &swept.parked, now);
         (swept, wrote)
     }
 
@@ -98,6 +110,7 @@ impl Rows {
             return false;
         }
         entry.paused = Some(reason.to_owned());
+        entry.paused_by = Some((now, actor.to_owned()));
         self.record_act("pause", destination.as_str(), actor, reason, now);
         true
     }
