@@ -6,5 +6,6 @@
 //! [`port`] are for.
 
 pub mod audit;
+pub mod bulk;
 pub mod domain;
 pub mod port;
