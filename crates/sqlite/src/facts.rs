@@ -148,9 +148,13 @@ fn add_people_and_tombstones(
     if store.prepare_cached(Sql::ActionAny.text())?.exists([])? {
         let mut clearing = store.prepare_cached(Sql::ActionClearing.text())?;
         for command in commands.iter_mut() {
-            let times =
-                clearing.query_map([&command.id], |row| Ok(time(row, 0)?.unwrap_or_default()))?;
-            command.cleared_at = times.collect::<rusqlite::Result<_>>()?;
+            let mut acts = clearing.query([&command.id])?;
+            while let Some(act) = acts.next()? {
+                command.begun += 1;
+                if act.get(1)? {
+                    command.cleared_at.push(time(act, 0)?.unwrap_or_default());
+                }
+            }
         }
     }
     if store.prepare_cached(Sql::ArchivedAny.text())?.exists([])? {

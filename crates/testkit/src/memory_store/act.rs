@@ -56,7 +56,7 @@ impl Rows {
             let counted = (destination.unwrap_or_default(), ended.outcome.name().to_owned());
             *self.tally.entry(counted).or_default() -= 1;
         }
-        self.record_act(deed.act.name(), id, &actor.name, &actor.reason, now);
+        self.record_act((deed.act.name(), id, after), &actor.name, &actor.reason, now);
         Acted::Done { before: name(&before), after }
     }
 }

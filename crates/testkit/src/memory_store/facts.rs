@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::laws::{
     AttemptFacts, CommandFacts, DeliveryFacts, EventFacts, ReceiptFacts, Totals,
 };
+use counterfoil_core::domain::{Micros, State};
 use counterfoil_core::port::read::{Facts, FactsFrom};
 
-use super::rows::{OutboxEntry, Rows};
+use super::rows::{ActionEntry, OutboxEntry, Rows};
 use super::story::state_name;
 
 impl Rows {
@@ -30,12 +30,11 @@ impl Rows {
     fn facts_of(&self, n: i64) -> CommandFacts {
         let outbox = self.outbox.get(&n);
         let id = outbox.map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
-        let clearing = self.actions.iter().filter(|action| {
-            action.about == id
-                && ["retry", "resolve", "redeliver"]
-                    .iter()
-                    .any(|verb| action.verb.starts_with(verb))
-        });
+        let acts = || self.actions.iter().filter(|action| action.about == id);
+        let not_done = |action: &&ActionEntry| {
+            action.verb == "resolve" && action.after == State::Pending.name()
+        };
+        let retries = acts().filter(|action| action.verb == "retry").count();
         let attempts = self.attempts.get(&n).into_iter().flatten();
         CommandFacts {
             n,
@@ -66,7 +65,8 @@ impl Rows {
                     ended_at: entry.ended_at,
                 })
                 .collect(),
-            cleared_at: clearing.map(|action| action.recorded_at).collect(),
+            cleared_at: acts().filter(not_done).map(|action| action.recorded_at).collect(),
+            begun: retries + acts().filter(not_done).count(),
             archived: self.archived.contains_key(&id),
             has_event: outbox.is_some_and(|entry| self.was_issued(entry)),
             contradictions: self

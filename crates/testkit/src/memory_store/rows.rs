@@ -168,10 +168,12 @@ pub struct Tombstone {
 /// What a person did.
 #[derive(Clone, Debug)]
 pub struct ActionEntry {
-    /// The verb, such as `resolve --not-done`.
+    /// The verb, such as `resolve`.
     pub verb: String,
-    /// The command.
+    /// The command or destination.
     pub about: String,
+    /// The state or outcome that it came to.
+    pub after: String,
     /// Who.
     pub actor: String,
     /// Why.

@@ -111,7 +111,7 @@ impl Rows {
         }
         entry.paused = Some(reason.to_owned());
         entry.paused_by = Some((now, actor.to_owned()));
-        self.record_act("pause", destination.as_str(), actor, reason, now);
+        self.record_act(("pause", destination.as_str(), "paused"), actor, reason, now);
         true
     }
 
@@ -121,7 +121,7 @@ impl Rows {
         if entry.paused.take().is_none() {
             return false;
         }
-        self.record_act("resume", destination.as_str(), actor, "", now);
+        self.record_act(("resume", destination.as_str(), "running"), actor, "", now);
         true
     }
 
@@ -144,14 +144,13 @@ impl Rows {
             count += u64::from(matches!(change, Change::Open(_)));
         }
         let reason = format!("from a backup taken at {}", at.get());
-        self.record_act("restored", "store", actor, &reason, now);
+        self.record_act(("restored", "store", "in doubt"), actor, &reason, now);
         count
     }
 
     pub(super) fn record_act(
         &mut self,
-        verb: &str,
-        about: &str,
+        (verb, about, after): (&str, &str, &str),
         actor: &str,
         reason: &str,
         now: Micros,
@@ -159,6 +158,7 @@ impl Rows {
         self.actions.push(ActionEntry {
             verb: verb.to_owned(),
             about: about.to_owned(),
+            after: after.to_owned(),
             actor: actor.to_owned(),
             reason: reason.to_owned(),
             recorded_at: now,

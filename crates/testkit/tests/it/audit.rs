@@ -9,12 +9,12 @@ use counterfoil_core::audit::{
 };
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
-    Command, CommandId, Contract, Destination, Event, Idempotent, Kind, Micros, Outcome,
-    ReceiptOutcome, ResultBody, Seed, Stream, Terms,
+    Attempted, Command, CommandId, Contract, Destination, Event, Idempotent, Kind, Micros, Outcome,
+    Purpose, ReceiptOutcome, ResultBody, Seed, State, Stream, Terms,
 };
-use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{Append, ClaimFrom, Ended, Exchange, Settle, StoreError};
-use counterfoil_testkit::memory_store::rows::Rows;
+use counterfoil_core::port::{Act, Acted, Actor, Deed, Store};
+use counterfoil_testkit::memory_store::rows::{AttemptEntry, Rows};
 use counterfoil_testkit::{ManualClock, MemoryStore};
 
 const IDS: [&str; 5] = ["done", "open", "refused", "cancelled", "o-1:1:0"];
@@ -39,7 +39,14 @@ async fn store() -> MemoryStore {
     let claimed = store.exchange(claims).await.unwrap().claimed.remove(0);
     let done = Outcome::Completed { result: ResultBody::whole("job"), evidence: "HTTP 200".into() };
     let started_at = store.now().unwrap();
-    let settle = Settle { claimed, ended: Ended::Outcome(done), started_at, burns: true, seed: Seed(1), terms };
+    let settle = Settle {
+        claimed,
+        ended: Ended::Outcome(done),
+        started_at,
+        burns: true,
+        seed: Seed(1),
+        terms,
+    };
     store.exchange(Exchange { settles: vec![settle], ..Exchange::default() }).await.unwrap();
     let batch = vec![command("open"), command("refused"), command("cancelled")];
     store.enqueue(batch).await.unwrap();
@@ -276,4 +283,39 @@ async fn other_destinations_old_ends_and_a_persons_word_are_excused() {
         rows.receipts.get_mut(&(n, 1)).unwrap().receipt.source = "operator ann".into();
     });
     assert_eq!(matched(&store, &[], InboxMatch::default().destination("shop")).await, []);
+}
+
+#[tokio::test]
+async fn a_retry_clears_no_doubt_and_a_lost_receipt_is_not_made_up_for_by_a_redelivery() {
+    let store = store().await;
+    let ann = || Actor { name: "ann".into(), reason: String::new() };
+    let deed = |id: &str, act| vec![Deed { command_id: id.into(), act, by_filter: false }];
+    let redeliver = deed("done", Act::Redeliver { may_act_twice: false });
+    store.act(redeliver, ann()).await.unwrap();
+    store.with_rows(|rows| {
+        let n = rows.n_of("open").unwrap();
+        let entry = rows.delivery_mut("open").unwrap();
+        (entry.delivery.state, entry.delivery.in_doubt) = (State::Uncertain, true);
+        entry.delivery.available_at = None;
+        let attempted = Attempted {
+            round: 1,
+            token: entry.delivery.token,
+            purpose: Purpose::Send,
+            outcome: "unknown",
+            reason: "reset".into(),
+        };
+        let ended_at = Micros::EARLIEST;
+        let attempt = AttemptEntry { attempted, started_at: None, ended_at };
+        rows.attempts.insert(n, vec![attempt]);
+    });
+    let retried = store.act(deed("open", Act::Retry { may_act_twice: true }), ann()).await.unwrap();
+    assert_eq!(retried, [Acted::Done { before: "uncertain", after: "pending" }]);
+    assert_eq!(codes(&audited(&store).await), [""; 0]);
+    store.with_rows(|rows| {
+        rows.delivery_mut("open").unwrap().delivery.in_doubt = false;
+        let n = rows.n_of("done").unwrap();
+        rows.receipts.remove(&(n, 1));
+    });
+    let found = codes(&audited(&store).await).join(" ");
+    assert!(found.contains("CF0806") && found.contains("CF0813"), "{found}");
 }

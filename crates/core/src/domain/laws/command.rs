@@ -82,10 +82,11 @@ impl Broken<'_> {
         }
         let newest = receipts().chain(open).max().unwrap_or(1);
         let first = receipts().chain(open).min().unwrap_or(1);
-        // Each later round was begun by a person, or follows a receipt.
-        let begun = receipts().filter(|round| *round < newest).count() + facts.cleared_at.len();
+        // A redelivery follows a receipt; every other later round was begun by a person.
+        let begun = receipts().filter(|round| *round < newest).count() + facts.begun;
         if first == 0 || newest as usize > begun + 1 {
-            let found = format!("it is in round {newest}, but only {begun} acts began one");
+            let found =
+                format!("it is in round {newest}, but only {begun} receipts and acts began one");
             self.breaks(&law::ROUNDS, &found);
         }
     }

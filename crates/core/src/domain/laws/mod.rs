@@ -54,9 +54,10 @@ pub struct CommandFacts {
     pub receipts: Vec<ReceiptFacts>,
     /// Attempts that did not go plainly well, oldest first.
     pub attempts: Vec<AttemptFacts>,
-    /// When a person said "not done", or a restore, retry or redelivery began a round: each clears
-    /// or moves what the attempts before it say.
+    /// When a person said "not done": it clears what the attempts before it say.
     pub cleared_at: Vec<Micros>,
+    /// How many rounds a person began that follow no receipt: by a retry, or by "not done".
+    pub begun: usize,
     /// A tombstone of the same id stands.
     pub archived: bool,
     /// The event that its stream and seq name stands, and issued a command of its index.

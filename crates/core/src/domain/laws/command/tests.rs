@@ -135,7 +135,7 @@ fn what_is_sound_is_silent() {
     });
     let retried = spoiled(ended(), |facts| {
         facts.receipts = vec![receipt(2)];
-        facts.cleared_at = vec![T];
+        facts.begun = 1;
     });
     let unread = spoiled(fresh.clone(), |facts| facts.outbox = None);
     let archived = CommandFacts { id: "a".into(), archived: true, ..CommandFacts::default() };
@@ -182,6 +182,13 @@ fn rounds_begin_by_a_receipt_or_a_person() {
     says(&spoiled(ended(), |facts| facts.receipts = vec![receipt(2)]), &law::ROUNDS);
     says(&spoiled_delivery(|open| open.delivery.round = 2), &law::ROUNDS);
     says(&spoiled_delivery(|open| open.delivery.round = 0), &law::ROUNDS);
+    let redelivered = spoiled(open(), |facts| {
+        facts.receipts = vec![receipt(2)];
+        facts.delivery.as_mut().unwrap().delivery.round = 3;
+        facts.begun = 1;
+    });
+    assert_eq!(of_command(&redelivered), [], "retried, ended, redelivered");
+    says(&spoiled(redelivered, |facts| facts.receipts.clear()), &law::ROUNDS);
 }
 
 #[test]
@@ -273,6 +280,11 @@ fn a_doubt_is_forgotten_only_by_evidence() {
         says(&forgot(vec![attempt("ask", "not_there"), doubt.clone()]), &law::DOUBT_FORGOTTEN);
         let by_hand = spoiled(forgot(vec![doubt]), |facts| facts.cleared_at = vec![T]);
         assert_eq!(of_command(&by_hand), []);
+        let retried = spoiled(by_hand, |facts| {
+            facts.cleared_at.clear();
+            facts.begun = 1;
+        });
+        says(&retried, &law::DOUBT_FORGOTTEN);
     }
     let harmless = [("send", "not_sent"), ("late", "unknown"), ("ask", "expired")];
     let harmless = harmless.map(|(purpose, outcome)| attempt(purpose, outcome));
