@@ -12,17 +12,20 @@
 
 mod answering;
 mod asking;
+mod breaker;
 mod clock;
 mod contract;
 mod control;
 mod destination;
 mod doubt;
 mod expiry;
+mod faults;
 mod gone;
 mod handler;
 #[cfg(feature = "http")]
 mod http;
 mod lease;
+mod limits;
 mod observer;
 mod receipt;
 mod relay;
@@ -33,4 +36,5 @@ mod stop;
 mod store_failure;
 mod table;
 mod watched_store;
+mod wire;
 mod worker;

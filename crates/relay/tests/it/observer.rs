@@ -126,6 +126,8 @@ fn samples() -> Vec<Notice> {
         Notice::HandedBack { command, reason: "why" },
         Notice::Misconfigured { destination: destination.clone(), reason: reason.clone() },
         Notice::Unserved { destination: name.clone(), open: 1 },
+        Notice::BreakerOpened { destination: destination.clone(), reason: reason.clone() },
+        Notice::BreakerClosed { destination: destination.clone() },
         Notice::Expired { command: "A".into(), destination: name },
         Notice::Paused { destination: destination.clone(), reason: reason.clone() },
         Notice::ContractDiffers { destination },

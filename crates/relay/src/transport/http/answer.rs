@@ -129,6 +129,7 @@ impl Reading {
                 let misconfigured = row == Row::Misconfigured;
                 Outcome::NotSent { reason: excerpted(text), retry_after, misconfigured }
             }
+            Row::Busy => Outcome::Busy { reason: excerpted(text), retry_after },
             Row::Gone => Outcome::Gone { reason: excerpted(text) },
             Row::Rejected => {
                 let by = if by == By::Word { Judge::Receiver } else { Judge::Status };

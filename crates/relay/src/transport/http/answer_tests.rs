@@ -1,5 +1,6 @@
 //! The table of answers, row by row.
 
+use counterfoil_core::domain::breaker::Health;
 use counterfoil_core::domain::{Digest, Profile, Span};
 
 use super::*;
@@ -97,12 +98,22 @@ fn a_word_that_is_none_leaves_nothing_done() {
 fn a_wait_travels_with_what_may_be_tried_again() {
     for status in [409, 429, 503, 307] {
         let outcome = of(status, &[("retry-after", "7")], "");
-        let (Outcome::NotSent { retry_after, .. } | Outcome::Unknown { retry_after, .. }) = outcome
-        else {
-            panic!("{outcome:?}");
-        };
-        assert_eq!(retry_after, Some(Span::from_secs(7)), "{status}");
+        assert_eq!(outcome.retry_after(), Some(Span::from_secs(7)), "{status}");
     }
+}
+
+/// A receiver with too much to do works: no breaker opens on it, whatever its profile.
+#[test]
+fn too_many_requests_is_busy_and_no_failure() {
+    for habits in ["{}", r#"{"profile":"webhook"}"#] {
+        let outcome = by(habits, 429, &[("retry-after", "7")], "slow down");
+        let Outcome::Busy { reason, retry_after } = &outcome else { panic!("{outcome:?}") };
+        assert!(reason.contains("HTTP 429 (too many requests)"), "{reason}");
+        assert_eq!(*retry_after, Some(Span::from_secs(7)));
+        assert_eq!(outcome.health(), Health::Busy);
+    }
+    let mapped = by(r#"{"answers":{"429":"not_sent"}}"#, 429, &[], "");
+    assert_eq!(mapped.health(), Health::Fails, "the destination's own word about its statuses");
 }
 
 #[test]

@@ -82,10 +82,7 @@ async fn the_receivers_own_word_overrides_the_status() {
 
 #[tokio::test]
 async fn both_forms_of_retry_after_are_honoured() {
-    let wait = |outcome| match outcome {
-        Outcome::NotSent { retry_after, .. } | Outcome::Unknown { retry_after, .. } => retry_after,
-        other => panic!("{other:?}"),
-    };
+    let wait = |outcome: Outcome| outcome.retry_after();
     let busy = "429 Too Many Requests";
     let seconds = answer(busy, "Retry-After: 17\r\n", "");
     assert_eq!(wait(outcome_of(seconds).await), Some(Span::from_secs(17)));
