@@ -3,8 +3,11 @@
 //! Guarantees: help, errors and parsing come from this one place. Does not: mean anything yet;
 //! each verb gives its flags their meaning.
 
+mod act;
 mod drill;
 mod enqueue;
+mod filters;
+mod manual;
 mod receiver;
 mod restored;
 
@@ -12,8 +15,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
+pub(crate) use act::{Cancel, Pause, Redeliver, Resolve, Resume, Retry, Selection};
 pub(crate) use drill::{Contract, Drill, Hold, Part};
 pub(crate) use enqueue::Enqueue;
+pub(crate) use filters::Filters;
+pub(crate) use manual::{Completions, Explain, Man};
 pub(crate) use receiver::Receiver;
 pub(crate) use restored::Restored;
 
@@ -75,6 +81,18 @@ pub(crate) enum Verb {
     List(List),
     /// Tell the whole story of one command
     Show(Show),
+    /// Send parked commands again
+    Retry(Retry),
+    /// Say what became of a command
+    Resolve(Resolve),
+    /// Withdraw commands
+    Cancel(Cancel),
+    /// Send ended commands again: same id, same bytes
+    Redeliver(Redeliver),
+    /// Stop sending to a destination, for all relays
+    Pause(Pause),
+    /// Let a paused destination go on
+    Resume(Resume),
     /// Prove from the tables that nothing was lost, invented or done twice
     Audit(Audit),
     /// Look whether store, configuration and receivers fit together
@@ -83,6 +101,13 @@ pub(crate) enum Verb {
     Restored(Restored),
     /// Pay orders, deliver them to another process, kill processes on the way, and prove the books
     Drill(Drill),
+    /// Say what a code means, and the way out
+    Explain(Explain),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Print a manual page
+    #[command(hide = true)]
+    Man(Man),
     /// A verb that is none, or none yet.
     #[command(external_subcommand)]
     Other(Vec<String>),
@@ -133,28 +158,11 @@ pub(crate) struct Reading {
 /// `list`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct List {
-    /// A state (pending, sending, asking, published, dead, uncertain, conflict), an outcome
-    /// (completed, accepted, rejected, cancelled, expired), or parked
-    #[arg(long, value_name = "STATE")]
-    pub(crate) state: Option<String>,
-    /// Of this destination
-    #[arg(long, value_name = "NAME")]
-    pub(crate) destination: Option<String>,
-    /// Of this kind
-    #[arg(long, value_name = "KIND")]
-    pub(crate) kind: Option<String>,
-    /// Of this stream
-    #[arg(long, value_name = "STREAM")]
-    pub(crate) stream: Option<String>,
-    /// Whose last outcome holds this text
-    #[arg(long, value_name = "TEXT")]
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+    /// As --last-outcome
+    #[arg(long, value_name = "TEXT", conflicts_with = "last_outcome")]
     pub(crate) reason: Option<String>,
-    /// Recorded at or after this time (RFC 3339), or so long ago (such as 2h)
-    #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<String>,
-    /// Recorded before this time (RFC 3339), or so long ago (such as 10m)
-    #[arg(long, value_name = "TIME")]
-    pub(crate) until: Option<String>,
     /// At most so many commands
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
@@ -162,6 +170,10 @@ pub(crate) struct List {
     /// Those recorded after this command
     #[arg(long, value_name = "ID")]
     pub(crate) after: Option<String>,
+    /// Failures that are alike as one line, most frequent first; of what is parked, unless --state
+    /// says otherwise, and of all that matches
+    #[arg(long, conflicts_with_all = ["limit", "after"])]
+    pub(crate) groups: bool,
     /// Print JSON, one object a line
     #[arg(long)]
     pub(crate) json: bool,

@@ -19,6 +19,20 @@ pub(crate) enum Exit {
     Refused,
 }
 
+impl Exit {
+    /// Done only where both are.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        if self == Self::Done { other } else { self }
+    }
+}
+
+/// Says on stderr what was refused of many, and goes on.
+pub(crate) fn complain(text: &str) {
+    // Where stderr is gone, the exit code must do.
+    let _ = writeln!(std::io::stderr(), "error: {text}");
+}
+
 /// What every verb returns.
 pub(crate) type Ended = Result<Exit, Failure>;
 

@@ -43,10 +43,16 @@ pub(crate) struct Enqueue {
     /// sent then is left to its attempt. Default: never
     #[arg(long, value_name = "TIME|DURATION")]
     pub(crate) expires: Option<String>,
-    /// Not yet
-    #[arg(long, hide = true)]
+    /// Commands of one key to one destination go one at a time, in the order of their commits.
+    /// Default: none, in any order
+    #[arg(long, value_name = "KEY")]
     pub(crate) ordering_key: Option<String>,
-    /// Not yet
-    #[arg(long, hide = true)]
+    /// Many commands, from a file of JSON lines {"id", "to", "kind", "body" or "body_base64",
+    /// "headers", "ordering_key", "at", "expires", "content_type"}; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = [
+        "id", "stdin", "to", "kind", "body", "body_file", "content_type", "header", "at", "in_",
+        "expires", "ordering_key",
+    ])]
     pub(crate) from: Option<PathBuf>,
 }

@@ -4,6 +4,7 @@
 //! broker can do is refused. Does not: open a connection.
 
 use counterfoil_core::domain::{Destination, Span, Terms};
+use counterfoil_relay::Limits;
 use toml::Spanned;
 
 use super::credential::is_credential;
@@ -41,6 +42,8 @@ pub(crate) struct DestinationSettings {
     pub(crate) result_bytes_max: usize,
     /// Where its receiver is asked, with a placeholder; `None`: it cannot be asked.
     pub(crate) ask_url: Option<String>,
+    /// How much of this relay it gets.
+    pub(crate) limits: Limits,
     /// Own certificates.
     pub(crate) tls: TlsFiles,
     /// Goes by the proxy that the environment names.
@@ -145,6 +148,7 @@ impl Reading<'_> {
                 kept,
                 RESULT_BYTES_MAX,
             )?,
+            limits: self.limits()?,
             tls: self.tls(&url, ask_url.as_deref())?,
             proxy_of_env: self.proxy_of_env()?,
             ask_url,

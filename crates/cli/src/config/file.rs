@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::announce::AnnounceTable;
 use super::api::ApiTable;
 use super::ask::AskTable;
 use super::expect::Query;
 use super::habits::{KeyTable, OutcomeTable, SuccessTable};
 use super::idempotent::Repeats;
-use super::not_yet::{self, Absent};
 use super::text::Text;
 use super::tls::TlsTable;
 
@@ -29,6 +29,7 @@ pub(crate) struct File {
     #[serde(default)]
     pub(crate) relay: RelayTable,
     pub(crate) api: Option<Spanned<ApiTable>>,
+    pub(crate) announce: Option<Spanned<AnnounceTable>>,
     #[serde(default)]
     pub(crate) audit: AuditTable,
     #[serde(default)]
@@ -62,7 +63,7 @@ pub(crate) struct AuditTable {
     pub(crate) expect: Vec<Query>,
 }
 
-/// `[destination.NAME]`. The keys of later versions come last: see `not_yet`.
+/// `[destination.NAME]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DestinationTable {
@@ -91,12 +92,9 @@ pub(crate) struct DestinationTable {
     pub(crate) result_bytes_max: Option<Value>,
     pub(crate) tls: Option<Spanned<TlsTable>>,
     pub(crate) proxy: Option<Value>,
-    #[serde(default, rename = "rate", deserialize_with = "not_yet::rate")]
-    pub(crate) _rate: Absent,
-    #[serde(default, rename = "concurrency", deserialize_with = "not_yet::concurrency")]
-    pub(crate) _concurrency: Absent,
-    #[serde(default, rename = "on_parked", deserialize_with = "not_yet::on_parked")]
-    pub(crate) _on_parked: Absent,
+    pub(crate) rate: Option<Value>,
+    pub(crate) concurrency: Option<Spanned<u32>>,
+    pub(crate) on_parked: Option<Value>,
 }
 
 /// `retry` of a destination.

@@ -1,9 +1,9 @@
 //! `counterfoil.toml`: what is written there, and what it means.
 //!
-//! Guarantees: an unknown key, a key of a later version and a value that breaks a rule are
-//! refused before anything is sent, with the line and the way out. Does not: read the variables
+//! Guarantees: an unknown key and a value that breaks a rule are refused before anything is sent, with the line and the way out. Does not: read the variables
 //! and files of secrets for verbs that do not need them.
 
+mod announce;
 mod api;
 mod ask;
 mod code;
@@ -14,7 +14,7 @@ mod expect;
 mod file;
 mod habits;
 mod idempotent;
-mod not_yet;
+mod limits;
 mod place;
 mod relay;
 mod size;
@@ -69,11 +69,11 @@ impl Config {
             Ok(file) => Ok(Self { page, file }),
             Err(error) => {
                 let span = error.span().unwrap_or(0..0);
-                let why = not_yet::without_absent(error.message());
+                let why = error.message();
                 if credential::may_hold_one(page.line(&span)) {
                     return Err(Failure::could_not_run(format!("{}: {why}", page.at(&span))));
                 }
-                Err(page.refuse(&span, &why))
+                Err(page.refuse(&span, why))
             }
         }
     }

@@ -4,7 +4,7 @@
 //! explanation. Does not: compare with the stored contract; a relay's start does.
 
 use counterfoil_core::domain::{
-    Asking, Completion, Contract, Idempotent, OnRefusal, Pace, Span, Terms,
+    Asking, Completion, Contract, Idempotent, OnParked, OnRefusal, Pace, Span, Terms,
 };
 
 use super::RelaySettings;
@@ -31,6 +31,7 @@ impl Reading<'_> {
         contract.receipt_timeout = span("receipt_timeout", &table.receipt_timeout, tenth)?;
         contract.completion = self.completion()?;
         contract.on_refusal = self.on_refusal()?;
+        contract.on_parked = self.on_parked()?;
         contract.habits = self.habits(asking.as_ref(), contract.completion)?;
         contract.ask = asking;
         let attempts = retry.max_attempts.as_ref();
@@ -87,6 +88,20 @@ impl Reading<'_> {
                 "completion",
                 value,
                 "write \"response\" (the answer completes it) or \"receipt\" (a later report does)",
+            )),
+        }
+    }
+
+    fn on_parked(&self) -> Result<OnParked, Failure> {
+        let Some(value) = &self.table().on_parked else { return Ok(OnParked::Block) };
+        match self.text("on_parked", value)?.as_str() {
+            "block" => Ok(OnParked::Block),
+            "skip" => Ok(OnParked::Skip),
+            _ => Err(self.refuse_value(
+                "on_parked",
+                value,
+                "write \"block\" (those behind a parked command of their lane wait) or \"skip\" \
+                 (they go on, and it comes later)",
             )),
         }
     }

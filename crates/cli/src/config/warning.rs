@@ -4,6 +4,7 @@
 
 use counterfoil_console::Role;
 use counterfoil_core::domain::{Completion, NotThere};
+use counterfoil_core::port::Announce;
 
 use super::{ApiSettings, DestinationSettings};
 
@@ -20,8 +21,19 @@ pub(crate) struct Warning {
 pub(crate) fn warnings(
     destinations: &[DestinationSettings],
     api: Option<&ApiSettings>,
+    announce: Option<&Announce>,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    if let Some(to) = announce.map(|announce| &announce.destination)
+        && !destinations.iter().any(|destination| destination.name == *to)
+    {
+        let text = format!(
+            "[announce] to is {to:?}, and there is no [destination.{to}] here, so alerts wait \
+             until some relay serves it",
+            to = to.as_str()
+        );
+        warnings.push(Warning { destination: String::new(), text });
+    }
     for destination in destinations {
         let contract = &destination.terms.contract;
         let mut warn = |text: String| {

@@ -19,3 +19,13 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
     out.write_all(b"\n")?;
     Ok(out.flush()?)
 }
+
+/// Writes `bytes` to stdout as they are.
+///
+/// # Errors
+/// Stdout is gone, quietly, or cannot be written.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}

@@ -4,11 +4,15 @@
 //! but with `--json`, where each line is the object of `show`.
 
 use counterfoil_console::json;
-use counterfoil_core::domain::{ReceiptOutcome, State};
+use counterfoil_core::bulk;
+use counterfoil_core::domain::failure_group::{FailureGroup, GroupKey};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{Filter, Listed};
+use counterfoil_sqlite::SqliteStore;
+use serde_json::json;
 
-use super::{Found, block_on, time_or_ago};
+use super::filter::{check_state, filter};
+use super::{Found, block_on};
 use crate::args::{List, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output::table::cell;
@@ -19,25 +23,20 @@ use crate::output::{self, table, time};
 /// # Errors
 /// A filter is wrong, `--after` names no command, or the store cannot be read.
 pub(crate) fn run(shared: &Shared, args: List) -> Ended {
-    let json = args.json;
-    check_state(args.state.as_deref())?;
+    let as_json = args.json;
+    check_state(args.filters.state.as_deref())?;
     let store = Found::new(shared)?.open()?;
-    let now = store.now()?;
-    let at = |flag, text: Option<String>| {
-        text.map(|text| time_or_ago::parse(flag, &text, now)).transpose()
-    };
+    let filter = filter(args.filters, store.now()?)?;
     let filter = Filter {
-        state: args.state,
-        destination: args.destination,
-        kind: args.kind,
-        stream: args.stream,
-        reason: args.reason,
-        since: at("--since", args.since)?,
-        until: at("--until", args.until)?,
+        reason: filter.reason.or(args.reason),
         limit: args.limit as usize,
         after: args.after,
+        ..filter
     };
     block_on(async {
+        if args.groups {
+            return groups(&store, filter, as_json).await;
+        }
         if let Some(id) = &filter.after
             && store.show(id).await?.is_none()
         {
@@ -45,7 +44,7 @@ pub(crate) fn run(shared: &Shared, args: List) -> Ended {
             return Err(Failure::refused(text).help("give the last command of the page before"));
         }
         let rows = store.list(filter).await?;
-        if !json {
+        if !as_json {
             return print(&rows);
         }
         for row in rows {
@@ -58,16 +57,42 @@ pub(crate) fn run(shared: &Shared, args: List) -> Ended {
     Ok(Exit::Done)
 }
 
-fn check_state(state: Option<&str>) -> Result<(), Failure> {
-    let Some(state) = state else { return Ok(()) };
-    let states = State::ALL.map(State::name).into_iter();
-    let names: Vec<_> =
-        states.chain(ReceiptOutcome::ALL.map(ReceiptOutcome::name)).chain(["parked"]).collect();
-    if names.contains(&state) {
-        return Ok(());
+/// Failures that are alike.
+async fn groups(store: &SqliteStore, filter: Filter, as_json: bool) -> Result<(), Failure> {
+    let state = filter.state.or_else(|| Some("parked".into()));
+    let groups = bulk::groups(store, Filter { state, ..filter }).await?;
+    if !as_json {
+        return print_groups(&groups);
     }
-    Err(Failure::could_not_run(format!("--state {state}: there is no such state or outcome"))
-        .help(format!("give one of: {}", names.join(", "))))
+    for ((destination, state, reason), group) in groups {
+        let object = json!({
+            "destination": destination, "state": state, "reason": reason, "count": group.count,
+            "first": time::show(group.first), "last": time::show(group.last),
+            "example": group.example,
+        });
+        output::line(&object.to_string())?;
+    }
+    Ok(())
+}
+
+fn print_groups(groups: &[(GroupKey, FailureGroup)]) -> Result<(), Failure> {
+    if groups.is_empty() {
+        return output::line("no failures match");
+    }
+    let columns = ["commands", "destination", "state", "reason", "first", "last", "example"];
+    let mut shown = table::table(&columns);
+    for ((destination, state, reason), group) in groups {
+        shown.add_row([
+            group.count.to_string(),
+            cell(destination),
+            cell(state),
+            cell(reason),
+            time::show(group.first),
+            time::show(group.last),
+            cell(&group.example),
+        ]);
+    }
+    output::line(&shown.trim_fmt())
 }
 
 fn print(rows: &[Listed]) -> Result<(), Failure> {

@@ -3,14 +3,18 @@
 //! Guarantees: configuration is read before a store is opened, and a store before anything is
 //! sent. Does not: decide anything about a command; that is the domain's.
 
+mod act;
 mod actor;
 mod audit;
 mod doctor;
 mod drill;
 mod enqueue;
+mod filter;
 mod init;
 mod list;
+mod manual;
 mod next;
+mod pause;
 mod receiver;
 mod relay;
 mod restored;
@@ -44,6 +48,15 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::Status(args) => status::run(&shared, &args),
         Verb::List(args) => list::run(&shared, args),
         Verb::Show(args) => show::run(&shared, &args),
+        Verb::Retry(args) => act::retry(&shared, args),
+        Verb::Resolve(args) => act::resolve(&shared, args),
+        Verb::Cancel(args) => act::cancel(&shared, args),
+        Verb::Redeliver(args) => act::redeliver(&shared, args),
+        Verb::Pause(args) => pause::pause(&shared, args),
+        Verb::Resume(args) => pause::resume(&shared, args),
+        Verb::Explain(args) => manual::explain(&args),
+        Verb::Completions(args) => manual::completions(&args),
+        Verb::Man(args) => manual::man(&args),
         Verb::Audit(args) => audit::run(&shared, &args),
         Verb::Doctor(args) => doctor::run(&shared, &args),
         Verb::Restored(args) => restored::run(&shared, args),
@@ -53,28 +66,12 @@ pub(crate) fn run(typed: Typed) -> Ended {
 }
 
 /// Verbs that a later version brings.
-const NOT_YET: &[&str] = &[
-    "archive",
-    "bench",
-    "cancel",
-    "completions",
-    "erase",
-    "explain",
-    "pause",
-    "redeliver",
-    "resolve",
-    "resume",
-    "retry",
-    "up",
-    "workflow",
-];
+const NOT_YET: &[&str] = &["archive", "bench", "erase", "up", "workflow"];
 
 fn other(verb: &str) -> Failure {
     if NOT_YET.contains(&verb) {
         let text = format!("`{verb}` is not yet there: a later version brings it");
-        return Failure::could_not_run(text).help(
-            "a report ends a parked command: INSERT INTO counterfoil_report, see docs/sql.md",
-        );
+        return Failure::could_not_run(text).help("`counterfoil --help` lists what is there");
     }
     Failure::could_not_run(format!("`{verb}` is no verb"))
         .help("`counterfoil --help` lists the verbs")

@@ -6,7 +6,8 @@
 
 use counterfoil_core::domain::transition::Input;
 use counterfoil_core::domain::{
-    Contract, Delivery, Micros, Next, Pace, Position, Seed, State, Terms, Transition, transition,
+    Contract, Delivery, Micros, Next, OnParked, Pace, Position, Seed, State, Terms, Transition,
+    lane, transition,
 };
 use counterfoil_core::port::read::Story;
 
@@ -48,7 +49,10 @@ impl Ahead {
                 Some(_) => "next: a person; its row cannot be read".to_owned(),
             }];
         };
-        let mut lines = vec![format!("next: {}", self.next(open, story.expires_at))];
+        let is_blocked = lane::is_blocked(open);
+        let next = if is_blocked { self.turn(story) } else { self.next(open, story.expires_at) };
+        let mut lines = vec![format!("next: {next}")];
+        lines.extend(ways_out(story, open));
         let is_waiting = matches!(open.state, State::Pending | State::Asking);
         if let (Some(why), true) = (&self.held, is_waiting) {
             lines.push(format!("but {}", cell(why)));
@@ -76,13 +80,37 @@ impl Ahead {
             State::Published => format!("its receipt comes; if not, at {at}: {}", then()),
             State::Dead => "a person; it surely was not done".to_owned(),
             State::Uncertain => {
-                "a person looks at the receiver whether it was done; a report ends it \
-                 (counterfoil_report, or POST /v1/receipts)"
+                "a person; it may have been done, and no machine may send it again: look at the \
+                 receiver, then say what became of it"
                     .to_owned()
             }
             State::Conflict => "a person; the receiver knows this key with other content (or \
                  refuses the content with the same status)"
                 .to_owned(),
+        }
+    }
+
+    /// Whose turn it is in its lane, where it waits for its own.
+    fn turn(&self, story: &Story) -> String {
+        let Some(lane) = &story.lane else { return "it waits for its turn in its lane".into() };
+        let key = cell(&lane.ordering_key);
+        let blocks = self.terms.contract.on_parked == OnParked::Block;
+        let named = |(id, state): &(String, String)| format!("{} ({state})", cell(id));
+        match (&lane.turn, lane.first.first()) {
+            (Some(holder), _) => {
+                format!("it waits for its turn in lane {key}; {} has it", named(holder))
+            }
+            (None, Some((id, state)))
+                if blocks && State::from_name(state).is_some_and(State::is_parked) =>
+            {
+                let id = cell(id);
+                format!(
+                    "it waits for its turn in lane {key}, which {id} blocks: it is {state} and \
+                     waits for a person: counterfoil show {}",
+                    quoted(&id)
+                )
+            }
+            _ => format!("it waits for its turn in lane {key}, which a relay gives it"),
         }
     }
 
@@ -127,6 +155,37 @@ impl Ahead {
         let led = self.led_to(open, Input::Swept { expires_at }, at);
         Some(format!("if it still waits at {}: {led}", time::show(expires_at)))
     }
+}
+
+/// What a person may do about a parked one.
+fn ways_out(story: &Story, open: &Delivery) -> Vec<String> {
+    let id = quoted(&cell(&story.listed.command_id));
+    let behind = story.lane.as_ref().map_or(0, |lane| lane.behind);
+    let mut lines = Vec::new();
+    if open.state.is_parked() && behind > 0 {
+        lines.push(format!("{behind} behind it in its lane wait until then"));
+    }
+    let resolve = |verdict: &str| format!("  counterfoil resolve {id} {verdict} --evidence \"…\"");
+    match open.state {
+        State::Uncertain | State::Conflict => {
+            lines.extend(["--completed", "--rejected", "--not-done"].map(resolve));
+        }
+        State::Dead => {
+            lines.push(format!("  counterfoil retry {id}"));
+            lines.push(format!("  counterfoil cancel {id} --reason \"…\""));
+        }
+        State::Pending | State::Sending | State::Asking | State::Published => {}
+    }
+    lines
+}
+
+/// As a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
@@ -197,5 +256,13 @@ mod tests {
         let due_late = Delivery { available_at: Some(NOW.plus(Span::from_secs(99))), ..plain };
         let said = ahead(Idempotent::No, true).next(&due_late, expires_at);
         assert!(said.starts_with("it ends, expired"), "{said}");
+    }
+
+    #[test]
+    fn an_id_is_quoted_where_a_shell_would_split_it() {
+        assert_eq!(quoted("order.paid:A-17"), "order.paid:A-17");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted("$(x)"), "'$(x)'");
     }
 }

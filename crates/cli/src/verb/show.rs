@@ -6,9 +6,10 @@
 use counterfoil_console::json;
 use counterfoil_core::domain::{Micros, Pace};
 use counterfoil_core::port::Store;
-use counterfoil_core::port::read::{ReceiptStory, Story, Told};
+use counterfoil_core::port::read::{LanePlace, ReceiptStory, Story, Told};
 
 use super::next::Ahead;
+use super::pause::paused;
 use super::{Found, block_on};
 use crate::args::{Shared, Show};
 use crate::exit::{Ended, Exit, Failure};
@@ -29,7 +30,7 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Ended {
         let Some(story) = store.show(&args.id).await? else { return Ok(None) };
         let destination = &story.listed.destination;
         let contract = store.contracts().await?.remove(destination).flatten();
-        let paused = store.status().await?.paused.remove(destination);
+        let paused = paused(&store.status().await?, destination);
         let held = paused.map(|why| format!("its destination is paused: {why}"));
         let held = held.or_else(|| unserved(&found, destination));
         let pace = pace(&found, destination);
@@ -75,6 +76,17 @@ fn tell(story: &Story, ahead: &Ahead) -> String {
     if let Some((stream, seq, idx)) = &story.decision {
         lines.push(format!("decided in stream {} at {seq}, command {idx}", cell(stream)));
     }
+    if let Some(lane) = &story.lane {
+        let LanePlace { place, ahead, behind, .. } = lane;
+        let key = cell(&lane.ordering_key);
+        lines.push(format!("lane {key}, place {place}: {ahead} before it, {behind} behind it"));
+        let named = |(id, state): &(String, String)| format!("{} ({state})", cell(id));
+        let first: Vec<_> = lane.first.iter().map(named).collect();
+        if !first.is_empty() {
+            let more = if *ahead > first.len() as u64 { ", …" } else { "" };
+            lines.push(format!("before it: {}{more}", first.join(", ")));
+        }
+    }
     lines.push(format!("body ({}): {}", cell(&story.content_type), brief(story.body.as_deref())));
     if let Some(headers) = &story.headers {
         lines.push(format!("headers: {}", cell(headers)));
@@ -115,7 +127,12 @@ fn state_line(story: &Story) -> String {
 
 fn told(told: &Told) -> (Micros, String) {
     let what = cell(&told.what);
-    (told.at, format!("{what}: {}: {}", cell(&told.outcome), cell(&told.reason)))
+    let mut said = format!("{what}: {}", cell(&told.outcome));
+    if !told.reason.is_empty() {
+        said.push_str(": ");
+        said.push_str(&cell(&told.reason));
+    }
+    (told.at, said)
 }
 
 fn receipt(receipt: &ReceiptStory) -> (Micros, String) {

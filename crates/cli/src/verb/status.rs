@@ -1,16 +1,22 @@
 //! `status`: counts by destination and state, what has been due for long, what nobody serves.
 //!
-//! Guarantees: reads only. Does not: know which relays run.
+//! Guarantees: reads only; what waits for a person is said with the verb that looks closer. Does
+//! not: know which relays run, nor their breakers and rates, which no store holds.
 
 use counterfoil_console::json;
+use counterfoil_core::domain::State;
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::Status;
 
+use super::pause::paused;
 use super::{Found, block_on};
 use crate::args::{Reading, Shared};
 use crate::exit::{Ended, Exit};
 use crate::output::table::cell;
 use crate::output::{self, table, time};
+
+/// How many blocked lanes are named to people.
+const SHOWN: usize = 10;
 
 /// Does `status`.
 ///
@@ -32,6 +38,11 @@ pub(crate) fn run(shared: &Shared, args: &Reading) -> Ended {
 }
 
 fn print(status: &Status, unserved: &[(String, u64)]) -> Result<(), crate::exit::Failure> {
+    let is_elsewhere = |name: &&String| !status.destinations.contains_key(*name);
+    for name in status.paused.keys().filter(is_elsewhere) {
+        let why = paused(status, name).unwrap_or_default();
+        output::line(&format!("{} is paused: {why}", cell(name)))?;
+    }
     if status.destinations.is_empty() {
         return output::line("no command was ever recorded here");
     }
@@ -46,7 +57,45 @@ fn print(status: &Status, unserved: &[(String, u64)]) -> Result<(), crate::exit:
             rows.add_row([cell(name), state.clone(), count.to_string(), note]);
         }
     }
-    output::line(&rows.trim_fmt())
+    output::line(&rows.trim_fmt())?;
+    let lines: Vec<_> = blocked(status).into_iter().chain(hints(status)).collect();
+    if lines.is_empty() { Ok(()) } else { output::line(&format!("\n{}", lines.join("\n"))) }
+}
+
+/// The lanes that wait for a person.
+fn blocked(status: &Status) -> Vec<String> {
+    let mut lines = Vec::new();
+    for lane in status.blocked.iter().take(SHOWN) {
+        let head = lane.parked_head.as_ref();
+        let head = head.map(|(id, state)| format!("{} ({})", cell(id), state.name()));
+        lines.push(format!(
+            "lane {} to {}: {} wait behind {}",
+            cell(&lane.ordering_key),
+            cell(&lane.destination),
+            lane.waiting,
+            head.unwrap_or_default()
+        ));
+    }
+    if status.blocked.len() > SHOWN {
+        lines.push(format!("and {} more lanes: --json", status.blocked.len() - SHOWN));
+    }
+    lines
+}
+
+/// What to type next.
+fn hints(status: &Status) -> Vec<String> {
+    let states = status.destinations.values().flat_map(std::collections::BTreeMap::keys);
+    let has = |state: State| states.clone().any(|name| name == state.name());
+    let parked = [State::Dead, State::Uncertain, State::Conflict];
+    let parked = parked.into_iter().filter(|state| has(*state)).count();
+    let mut lines = Vec::new();
+    if parked > 0 {
+        lines.push("what waits for a person: counterfoil list --groups".to_owned());
+    }
+    if [State::Pending, State::Sending].into_iter().any(has) {
+        lines.push("breakers and rates are each relay's own: its log and its /metrics".to_owned());
+    }
+    lines
 }
 
 /// What there is to say about a destination.
@@ -58,8 +107,8 @@ fn note(status: &Status, unserved: &[(String, u64)], name: &str) -> String {
     if unserved.iter().any(|(other, _)| other == name) {
         notes.push("unserved: not in the configuration".to_owned());
     }
-    if let Some(why) = status.paused.get(name) {
-        notes.push(format!("paused: {}", cell(why)));
+    if let Some(why) = paused(status, name) {
+        notes.push(format!("paused: {why}"));
     }
     notes.join("; ")
 }

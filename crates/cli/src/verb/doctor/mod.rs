@@ -68,7 +68,8 @@ impl<'f> Patient<'f> {
             return Ok(Self { config, relay, destinations: Vec::new(), notes });
         };
         let destinations = config.destinations(&relay, &[])?;
-        let notes = warnings(&destinations, config.api()?.as_ref());
+        let announce = config.announce()?;
+        let notes = warnings(&destinations, config.api()?.as_ref(), announce.as_ref());
         let notes = notes
             .into_iter()
             .map(|warning| Check::note("config", warning.text).of(&warning.destination));

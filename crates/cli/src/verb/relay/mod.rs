@@ -32,7 +32,10 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     let settings = config.relay()?;
     let destinations = config.destinations(&settings, &args.only)?;
     let api = config.api()?;
-    for warning in warnings(&destinations, api.as_ref()) {
+    let announce = config.announce()?;
+    // With --only, the destination of alerts may be left to another relay on purpose.
+    let all = config.destinations(&settings, &[])?;
+    for warning in warnings(&all, api.as_ref(), announce.as_ref()) {
         tracing::warn!(destination = warning.destination, "{}", warning.text);
     }
     block_on_many(async {
@@ -40,7 +43,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
         let served = destinations.iter().map(|destination| {
             let transport = transport(config, &settings, destination, receipt_url.clone())?;
             let (name, terms) = (destination.name.clone(), destination.terms.clone());
-            Ok(Served::new(name, terms, Arc::new(transport)))
+            Ok(Served::new(name, terms, Arc::new(transport)).limits(destination.limits))
         });
         let served = served.collect::<Result<Vec<_>, Failure>>()?;
         let store = found.open_to_send()?;
@@ -52,6 +55,10 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
             None => None,
         };
         let options = options(&settings, args);
+        let options = match announce {
+            Some(announce) => options.announce(announce),
+            None => options,
+        };
         let summary = Summary::new(TracingObserver);
         let relay = counterfoil_relay::Relay::new(store, served, options, summary.clone());
         let end = relay.run(stop).await.map_err(Failure::could_not_run);

@@ -1,13 +1,16 @@
-//! `enqueue`: records one command.
+//! `enqueue`: records one command, or a file of them.
 //!
 //! Guarantees: says `recorded` or `repeated`; a body is always asked for in so many words, so
 //! nothing ever waits for a terminal. Does not: send.
+
+mod file;
+mod row;
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use counterfoil_core::domain::command::BODY_BYTES_LIMIT;
-use counterfoil_core::domain::{Command, Micros};
+use counterfoil_core::domain::{Command, Micros, OrderingKey};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::Recorded;
 
@@ -22,7 +25,9 @@ use crate::output::{self, time};
 /// # Errors
 /// A flag is wrong, the store cannot be written, or the id stands with other content.
 pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
-    refuse_later_flags(&args)?;
+    if let Some(path) = &args.from {
+        return file::run(shared, path);
+    }
     let needed = |value: Option<String>, what: &str| {
         value.ok_or_else(|| Failure::could_not_run(format!("{what} is missing: give it")))
     };
@@ -40,6 +45,10 @@ pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
         };
         command = command.header(name, value);
     }
+    if let Some(key) = args.ordering_key {
+        let key = OrderingKey::new(key).map_err(Failure::refused)?;
+        command = command.ordering_key(key);
+    }
     let found = Found::new(shared)?;
     let store = found.open()?;
     let now = store.now()?;
@@ -54,17 +63,6 @@ pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
         None => return Err(Failure::could_not_run("the store gave no answer: try again")),
     }
     Ok(Exit::Done)
-}
-
-fn refuse_later_flags(args: &Enqueue) -> Result<(), Failure> {
-    let later = [
-        ("`--ordering-key` (commands in order)", args.ordering_key.is_some()),
-        ("`--from` (many commands at once)", args.from.is_some()),
-    ];
-    match later.into_iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::not_yet(flag)),
-        None => Ok(()),
-    }
 }
 
 fn read_body(args: &Enqueue) -> Result<Vec<u8>, Failure> {
