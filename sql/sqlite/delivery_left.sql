@@ -1,11 +1,24 @@
--- by scan of delivery, by rowid and by counterfoil_delivery_lane: what is left is asked when a relay
--- may end, of open rows only; what waits behind a parked head of its lane is counted by itself.
-SELECT d.destination, d.state, count(*),
-  sum(d.state = 'pending' AND d.available_at > ?1
-    AND (SELECT o.not_before FROM counterfoil_outbox o WHERE o.n = d.n) > ?1),
-  sum(d.lease_until IS NOT NULL AND d.lease_until > ?1),
-  sum(d.state = 'pending' AND d.available_at IS NULL AND d.ordering_key IS NOT NULL
+-- by scan of delivery, by rowid, counterfoil_delivery_turn and counterfoil_delivery_lane: what is
+-- left is asked when a relay may end, of open rows only. Of those that wait in a lane, it counts
+-- those whose turn is with one that no relay works on now, and those that a parked head blocks.
+SELECT destination, state, count(*), sum(is_early), sum(lease_until > ?1),
+  sum(waits AND NOT is_early AND (
+    SELECT h.state = 'published' OR (h.state = 'pending' AND h.available_at > ?1
+      AND (SELECT o.not_before FROM counterfoil_outbox o WHERE o.n = h.n) > ?1)
+    FROM counterfoil_delivery h
+    WHERE h.destination = d.destination AND h.ordering_key = d.ordering_key
+      AND h.ordering_key IS NOT NULL AND h.available_at IS NOT NULL)),
+  sum(waits AND NOT is_early AND NOT EXISTS (SELECT 1 FROM counterfoil_delivery h
+      WHERE h.destination = d.destination AND h.ordering_key = d.ordering_key
+        AND h.ordering_key IS NOT NULL AND h.available_at IS NOT NULL)
     AND (SELECT h.state IN ('dead', 'uncertain', 'conflict') FROM counterfoil_delivery h
       WHERE h.destination = d.destination AND h.ordering_key = d.ordering_key
         AND h.ordering_key IS NOT NULL ORDER BY h.key_seq LIMIT 1))
-FROM counterfoil_delivery d GROUP BY d.destination, d.state;
+FROM (
+  SELECT destination, state, lease_until, ordering_key,
+    state = 'pending' AND available_at IS NULL AND ordering_key IS NOT NULL AS waits,
+    state = 'pending' AND coalesce(available_at > ?1, 1) AND coalesce(
+      (SELECT o.not_before FROM counterfoil_outbox o WHERE o.n = counterfoil_delivery.n) > ?1, 0)
+      AS is_early
+  FROM counterfoil_delivery
+) d GROUP BY destination, state;

@@ -26,9 +26,6 @@ const STEPS_MAX: u64 = 8;
 /// So many are claimed however long it takes, so that a slow machine makes progress too.
 const FEW: usize = 64;
 
-/// How often one claim looks again for those who take the places of what it parked.
-const PASSES_MAX: usize = 8;
-
 /// Who looks for what.
 pub(crate) struct Looking<'a> {
     pub(crate) exchange: &'a Exchange,
@@ -49,6 +46,14 @@ struct Broken {
     why: Unreadable,
 }
 
+/// What one look at a due delivery came to.
+enum Taken {
+    Claimed,
+    /// It ended, was parked or put off.
+    Freed,
+    Nothing,
+}
+
 /// Claims at most `limit` at the destination into `done`.
 pub(crate) fn claim(
     group: &mut Group<'_>,
@@ -57,10 +62,11 @@ pub(crate) fn claim(
     done: &mut Written,
 ) -> rusqlite::Result<()> {
     let mut left = limit;
-    for _ in 0..PASSES_MAX {
+    loop {
         let mut due = read_due(group, looking, left.saturating_add(1))?;
         let more = due.len() > left;
         due.truncate(left);
+        let mut freed = false;
         for due in due {
             let found = done.exchanged.parked.len() + done.exchanged.expired.len();
             let few = done.claimed.len() + found < FEW;
@@ -68,16 +74,19 @@ pub(crate) fn claim(
                 done.exchanged.more = true;
                 return Ok(());
             }
-            left -= usize::from(take(group, looking, due, done)?);
+            match take(group, looking, due, done)? {
+                Taken::Claimed => left -= 1,
+                Taken::Freed => freed = true,
+                Taken::Nothing => {}
+            }
         }
-        if !more || left == 0 {
+        // Those that ended, were parked or put off gave their places to others, and the turns of
+        // their lanes; each look that frees none is the last.
+        if !freed {
             done.exchanged.more |= more;
             return Ok(());
         }
-        // Those that were parked or put off gave their places to others.
     }
-    done.exchanged.more = true;
-    Ok(())
 }
 
 fn read_due(
@@ -127,17 +136,17 @@ fn digests(command: &OutboxRow) -> (Digest, Digest) {
     (digest, command.row_digest(digest))
 }
 
-/// Moves one due delivery on; whether it was claimed.
+/// Moves one due delivery on.
 fn take(
     group: &mut Group<'_>,
     looking: &Looking<'_>,
     due: Due,
     done: &mut Written,
-) -> rusqlite::Result<bool> {
+) -> rusqlite::Result<Taken> {
     let Due { delivery, command } = due;
     let command = match command {
         Ok(command) => command,
-        Err(broken) => return park(group, looking, &delivery, broken, done).map(|()| false),
+        Err(broken) => return park(group, looking, &delivery, broken, done).map(|()| Taken::Freed),
     };
     let moved = advance(&delivery, &command, looking, group.now);
     let taken_over = delivery.lease_until.is_some();
@@ -168,9 +177,9 @@ fn take(
                 let named = (command.command_id.to_string(), command.destination.to_string());
                 done.exchanged.expired.push(named);
             }
-            return Ok(false);
+            return Ok(Taken::Freed);
         }
-        Moved::Not => return Ok(false),
+        Moved::Not => return Ok(Taken::Nothing),
     };
     let is_claim = next.lease_until.is_some_and(|until| until > group.now);
     // What was pending may be claimed for a question, which is no send.
@@ -178,7 +187,7 @@ fn take(
     if is_claim && is_plain && moved.attempted.is_empty() {
         claim_plainly(group, &next)?;
     } else if !position::update(group, subject, &delivery, &next)? {
-        return Ok(false);
+        return Ok(Taken::Nothing);
     }
     if is_claim {
         group.save_clock();
@@ -187,7 +196,7 @@ fn take(
         position::give_turn(group, subject)?;
         done.exchanged.parked.push(parked_now(&command, &next, group.now));
     }
-    Ok(is_claim)
+    Ok(if is_claim { Taken::Claimed } else { Taken::Freed })
 }
 
 fn parked_now(command: &OutboxRow, parked: &Delivery, now: Micros) -> ParkedNow {

@@ -279,7 +279,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Reported, StoreError>> + Send;
 
     /// Ends what is past its `expires_at` and pending, at most `limit`, wherever it is bound for:
-    /// `expired`, or in doubt by the destination's stored contract. Gives lanes that nothing blocks
+    /// `expired`, or in doubt by the destination's stored contract. What is in doubt behind another
+    /// of its lane is left until its turn. Gives lanes that nothing blocks
     /// any more their next turn, as many, going on where the last sweep stopped. What it parks is
     /// announced as [`Exchange::announce`] says. With nothing to do it only reads.
     ///

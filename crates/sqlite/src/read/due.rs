@@ -3,11 +3,13 @@
 //! Guarantees: paused destinations are left out of what is due, and counted by themselves. Does
 //! not: see what other relays hold in memory.
 
+use counterfoil_core::domain::contract::OnParked;
 use counterfoil_core::domain::{Destination, Micros, State};
 use counterfoil_core::port::store::Remaining;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::row::{int, lossy, time};
+use crate::destination;
+use crate::row::{bytes, int, lossy, time};
 use crate::sql::Sql;
 
 /// The earliest due time at these destinations.
@@ -35,6 +37,15 @@ fn is_paused(store: &Connection, destination: &str) -> rusqlite::Result<bool> {
     Ok(row.query_row([destination], |row| row.get(1)).optional()?.unwrap_or(false))
 }
 
+/// What a parked command does to its lane, by the stored contract.
+fn on_parked(store: &Connection, destination: &str) -> rusqlite::Result<OnParked> {
+    let mut row = store.prepare_cached(Sql::DestinationRow.text())?;
+    let stored =
+        row.query_row([destination], |row| Ok(bytes(row, 0)?.and_then(destination::contract)));
+    let contract = stored.optional()?.flatten();
+    Ok(contract.map_or(OnParked::Block, |contract| contract.on_parked))
+}
+
 /// What is left for a relay of these destinations.
 pub(crate) fn remaining(
     store: &Connection,
@@ -48,8 +59,8 @@ pub(crate) fn remaining(
         let destination = lossy(row, 0)?.unwrap_or_default();
         let state = lossy(row, 1)?.and_then(|name| State::from_name(&name));
         let number = |at| int(row, at).map(|number| number.unwrap_or(0).unsigned_abs());
-        let (count, not_before, leased) = (number(2)?, number(3)?, number(4)?);
-        let blocked = number(5)?;
+        let (count, early, leased) = (number(2)?, number(3)?, number(4)?);
+        let (idle, behind) = (number(5)?, number(6)?);
         if !destinations.iter().any(|served| served.as_str() == destination) {
             left.unserved += count;
         } else if state.is_some_and(State::is_parked) {
@@ -61,7 +72,10 @@ pub(crate) fn remaining(
         } else {
             match state {
                 Some(State::Published) => {}
-                Some(State::Pending) => left.busy += count - not_before - blocked,
+                Some(State::Pending) => {
+                    let skips = on_parked(store, &destination)? == OnParked::Skip;
+                    left.busy += count - early - idle - if skips { 0 } else { behind };
+                }
                 _ => left.busy += count,
             }
         }

@@ -28,6 +28,7 @@ mod open;
 mod place;
 mod plans;
 mod random;
+mod random_acts;
 mod store;
 mod suite;
 mod upgrade;

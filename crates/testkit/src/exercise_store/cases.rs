@@ -94,6 +94,12 @@ macro_rules! store_suite {
                 places_are_dense_and_repeats_take_none
                 a_decision_orders_its_commands
             }
+            waiting {
+                an_expired_head_is_followed_in_the_same_look
+                in_doubt_and_expired_it_is_asked_about_in_its_turn
+                behind_a_delayed_head_nobody_is_busy
+                behind_a_published_one_nobody_is_busy
+            }
             claiming {
                 claims_by_due_time
                 claims_what_was_recorded_together_in_order

@@ -37,6 +37,7 @@ mod settling;
 mod sweeping;
 mod takeover;
 mod view;
+mod waiting;
 
 use std::future::Future;
 

@@ -117,14 +117,21 @@ impl Rows {
                 continue;
             }
             let look = Look { from, owner: &exchange.owner, seed: exchange.seed, now };
-            let mut here = 0;
-            for n in self.due_at(name, now) {
-                if here >= from.limit || done.claimed.len() >= exchange.claim_limit {
-                    done.more = true;
+            let mut left = from.limit.min(exchange.claim_limit.saturating_sub(done.claimed.len()));
+            loop {
+                let mut due = self.due_at(name, now);
+                let more = due.len() > left;
+                due.truncate(left);
+                looked |= !due.is_empty();
+                let (count, claimed) = (due.len(), done.claimed.len());
+                for n in due {
+                    left -= usize::from(self.look(n, &look, done));
+                }
+                // Who ended or was parked gave the turn of its lane to another.
+                if done.claimed.len() - claimed == count {
+                    done.more |= more;
                     break;
                 }
-                looked = true;
-                here += usize::from(self.look(n, &look, done));
             }
         }
         looked
@@ -233,19 +240,31 @@ impl Rows {
         left
     }
 
-    /// Whether it waits in a lane whose head is parked.
-    fn is_behind_parked(&self, n: i64) -> bool {
-        let waits = self.deliveries.get(&n).is_some_and(|it| lane::is_blocked(&it.delivery));
-        waits && self.lane_of(n).is_some_and(|lane| self.head_is_parked(&lane))
+    /// Whether its own `not_before` holds it.
+    fn is_early(&self, n: i64, now: Micros) -> bool {
+        let row = self.outbox.get(&n).and_then(|entry| entry.row.as_ref().ok());
+        let not_before = row.and_then(|row| row.not_before).is_some_and(|at| at > now);
+        let due = self.deliveries.get(&n).and_then(|entry| entry.delivery.available_at);
+        not_before && due.is_none_or(|at| at > now)
     }
 
     fn is_busy(&self, n: i64, state: State, now: Micros) -> bool {
-        let not_before = self.outbox.get(&n).and_then(|entry| entry.row.as_ref().ok()?.not_before);
         match state {
-            State::Pending if self.is_behind_parked(n) => false,
-            State::Pending => not_before.is_none_or(|at| at <= now),
+            State::Pending if self.is_early(n, now) => false,
+            State::Pending => self.lane_works(n, now),
             State::Sending | State::Asking => true,
             State::Published | State::Dead | State::Uncertain | State::Conflict => false,
+        }
+    }
+
+    /// Whether a relay works on who has the turn of its lane now; without a lane it has the turn.
+    fn lane_works(&self, n: i64, now: Micros) -> bool {
+        let waits = self.deliveries.get(&n).is_some_and(|it| lane::is_blocked(&it.delivery));
+        let Some(lane) = self.lane_of(n).filter(|_| waits) else { return true };
+        match self.holder(&lane) {
+            Some((holder, State::Pending)) => !self.is_early(holder, now),
+            Some((_, state)) => state != State::Published,
+            None => !self.head_is_parked(&lane),
         }
     }
 }

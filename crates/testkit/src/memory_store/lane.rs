@@ -71,6 +71,14 @@ impl Rows {
         changed
     }
 
+    /// Who has the turn of a lane, and its state.
+    pub(super) fn holder(&self, lane: &Lane) -> Option<(i64, State)> {
+        let open = self.open_in(lane).into_iter();
+        let mut open = open.filter_map(|n| Some((n, &self.deliveries.get(&n)?.delivery)));
+        let holder = open.find(|(_, delivery)| delivery.available_at.is_some())?;
+        Some((holder.0, holder.1.state))
+    }
+
     /// Whether a parked command blocks the lane.
     pub(super) fn head_is_parked(&self, lane: &Lane) -> bool {
         matches!(self.whose_turn(lane), Turn::Parked(_))
@@ -112,9 +120,8 @@ impl Rows {
         let mut open: Vec<_> =
             self.open_in(&lane).into_iter().filter_map(|n| Some((seq(n)?, n))).collect();
         open.sort_unstable();
-        let named = |n: i64| {
-            Some((self.outbox.get(&n)?.id_text(), state_name(self.deliveries.get(&n)?)))
-        };
+        let named =
+            |n: i64| Some((self.outbox.get(&n)?.id_text(), state_name(self.deliveries.get(&n)?)));
         let before = open.iter().filter(|(seq, _)| *seq < place);
         let has_turn = |n: &i64| {
             self.deliveries.get(n).is_some_and(|entry| entry.delivery.available_at.is_some())

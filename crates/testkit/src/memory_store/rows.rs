@@ -381,15 +381,18 @@ impl Rows {
     pub(super) fn put_delivery(&mut self, n: i64, destination: &str, due: Micros) {
         let lane = self.lane_of(n);
         let key_seq = lane.clone().map(|lane| self.draw_place(lane));
+        // In a lane it waits until the lane has looked whose turn it is.
+        let available_at = lane.is_none().then_some(due);
         let entry = DeliveryEntry {
-            delivery: Delivery { key_seq, ..Delivery::new(n, due) },
+            delivery: Delivery { key_seq, available_at, ..Delivery::new(n, due) },
             destination: destination.to_owned(),
             strange_state: None,
             digests: None,
         };
         self.deliveries.insert(n, entry);
         if let Some(lane) = lane {
-            self.give_turn(&lane, due);
+            let now = self.outbox.get(&n).map_or(due, OutboxEntry::recorded_at);
+            self.give_turn(&lane, now);
         }
     }
 }

@@ -22,7 +22,7 @@ impl Rows {
                 *oldest = (*oldest).max(now.since(at));
             }
         }
-        for ((destination, outcome), count) in &self.tally {
+        for ((destination, outcome), count) in self.tally.iter().filter(|(_, count)| **count != 0) {
             let states = status.destinations.entry(destination.clone()).or_default();
             *states.entry(outcome.clone()).or_default() += count.unsigned_abs();
         }

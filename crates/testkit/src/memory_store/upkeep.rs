@@ -56,7 +56,9 @@ impl Rows {
             let row = self.outbox.get(n)?.row.as_ref().ok()?;
             let at = row.expires_at.filter(|at| *at <= now)?;
             let pending = entry.delivery.state == State::Pending && entry.strange_state.is_none();
-            pending.then_some((at, *n))
+            // In doubt behind another of its lane, it waits for its turn.
+            let waits = entry.delivery.in_doubt && entry.delivery.available_at.is_none();
+            (pending && !waits).then_some((at, *n))
         };
         let mut found: Vec<_> = self.deliveries.iter().filter_map(past).collect();
         found.sort_unstable();
