@@ -67,7 +67,8 @@ impl<S: Store, O: Observer> Relay<S, O> {
         let owner = options.owner.clone();
         observer.notice(&Notice::Started { owner: owner.clone(), destinations: names.clone() });
         let watch = unserved::Watch::begin(store.clone(), names.clone(), Arc::clone(&observer));
-        let sweeper = Sweeper::begin(store.clone(), Arc::clone(&observer));
+        let sweeper =
+            Sweeper::begin(store.clone(), options.announce.clone(), Arc::clone(&observer));
         let driver =
             Driver::new(store.clone(), destinations, workers, options, Arc::clone(&observer));
         let stopped = Box::pin(driver.run(stop)).await;

@@ -1,4 +1,4 @@
-//! Ends what is past its expiry, once a second.
+//! Ends what is past its expiry, and gives lanes their turn, once a second.
 //!
 //! Guarantees: each write is short and another comes at once while more is left; with nothing to
 //! do it only reads; it has looked once before its relay ends. Does not: fail; a store that does
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_core::port::store::Swept;
-use counterfoil_core::port::{Notice, Observer, Store};
+use counterfoil_core::port::{Announce, Notice, Observer, Store};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::task::JoinHandle;
 
@@ -29,9 +29,14 @@ pub(crate) struct Sweeper {
 }
 
 impl Sweeper {
-    pub(crate) fn begin<S: Store, O: Observer>(store: S, observer: Arc<O>) -> Self {
+    pub(crate) fn begin<S: Store, O: Observer>(
+        store: S,
+        announce: Option<Announce>,
+        observer: Arc<O>,
+    ) -> Self {
         let (stop, stopped) = oneshot::channel();
-        Self { task: tokio::spawn(sweep(store, observer, stopped)), stop: Some(stop) }
+        let task = tokio::spawn(sweep(store, announce, observer, stopped));
+        Self { task, stop: Some(stop) }
     }
 
     /// Lets the write that is under way come to its end, so that what it did is told.
@@ -49,11 +54,12 @@ impl Drop for Sweeper {
 
 async fn sweep<S: Store, O: Observer>(
     store: S,
+    announce: Option<Announce>,
     observer: Arc<O>,
     mut stopped: oneshot::Receiver<()>,
 ) {
     loop {
-        let swept = store.sweep(ROWS_MAX, None).await.unwrap_or_default();
+        let swept = store.sweep(ROWS_MAX, announce.clone()).await.unwrap_or_default();
         let wait = if may_go_on(&swept) { BREATH } else { EVERY };
         tell(&*observer, swept);
         if stopped.try_recv() != Err(TryRecvError::Empty) {
@@ -67,9 +73,10 @@ async fn sweep<S: Store, O: Observer>(
 }
 
 /// Whether more is left and this write was of use: what cannot be ended is not tried without end.
+/// A sweep looks at some lanes only; where some had to be given their turn, so will others.
 fn may_go_on(swept: &Swept) -> bool {
     let done = swept.expired.len() + swept.parked.len() + swept.asking;
-    swept.more && done > 0
+    (swept.more && done > 0) || swept.promoted > 0
 }
 
 fn tell(observer: &impl Observer, swept: Swept) {

@@ -10,6 +10,7 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod announcing;
 mod answering;
 mod asking;
 mod breaker;
@@ -24,6 +25,7 @@ mod gone;
 mod handler;
 #[cfg(feature = "http")]
 mod http;
+mod lanes;
 mod lease;
 mod limits;
 mod observer;
