@@ -18,6 +18,8 @@ use crate::error::ApiError;
 use crate::origin;
 use crate::problem::Problem;
 
+/// The most bytes a name may have: with `api ` before it, it is an actor of at most 255.
+const NAME_BYTES_MAX: usize = 251;
 /// The most bytes a secret may have.
 const SECRET_BYTES_MAX: usize = 4096;
 /// A secret that is shorter is warned about.
@@ -67,7 +69,7 @@ impl Token {
     /// A token. Its name stands in receipts as `api <name>`.
     ///
     /// # Errors
-    /// [`ApiError::Name`] for a name that is not 1 to 255 bytes without control characters,
+    /// [`ApiError::Name`] for a name that is not 1 to 251 bytes without control characters,
     /// [`ApiError::Secret`] for a secret that is not 1 to 4096 printable ASCII characters without
     /// spaces.
     pub fn new(
@@ -76,6 +78,10 @@ impl Token {
         secret: impl AsRef<str>,
     ) -> Result<Self, ApiError> {
         let name = checked(name.into()).map_err(|why| ApiError::Name { why })?;
+        let (what, len, max) = ("it", name.len(), NAME_BYTES_MAX);
+        if len > max {
+            return Err(ApiError::Name { why: IdRefused::TooLong { what, len, max } });
+        }
         let secret = secret.as_ref();
         let fits = (1..=SECRET_BYTES_MAX).contains(&secret.len());
         if !fits || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -12,6 +12,7 @@ use counterfoil_core::port::store::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::metrics::Glimpse;
 use crate::options::ApiOptions;
 use crate::problem::Problem;
 
@@ -26,12 +27,17 @@ pub(crate) struct Desk<S> {
     pub(crate) room: Semaphore,
     /// Whoever holds it asks the store whether it is ready.
     pub(crate) probe: Arc<Semaphore>,
+    /// Whoever holds it audits the store.
+    pub(crate) auditing: Semaphore,
+    /// The counts of the store for `/metrics`.
+    pub(crate) glimpse: Glimpse,
 }
 
 impl<S> Desk<S> {
     pub(crate) fn new(store: S, options: ApiOptions) -> Self {
         let (room, probe) = (Semaphore::new(BODIES_KIB), Arc::new(Semaphore::new(1)));
-        Self { store, options, room, probe }
+        let (auditing, glimpse) = (Semaphore::new(1), Glimpse::default());
+        Self { store, options, room, probe, auditing, glimpse }
     }
 
     /// Waits for the store's answer, within bounds.
@@ -47,16 +53,17 @@ impl<S> Desk<S> {
             }
             Err(_) => {
                 tracing::error!("the store did not answer a request of the API in time");
-                Err(unavailable("did not answer in time, so a report may have been taken or not"))
+                Err(unavailable("did not answer in time, so a write may have been taken or not"))
             }
         }
     }
 }
 
-fn failed(error: &StoreError) -> Problem {
+/// What a caller hears of a store that failed.
+pub(crate) fn failed(error: &StoreError) -> Problem {
     match error {
         StoreError::Unavailable(_) => unavailable("is not available; nothing was written"),
-        StoreError::NotKnown(_) => unavailable("does not know whether it took the report"),
+        StoreError::NotKnown(_) => unavailable("does not know whether it took the write"),
         _ => Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "CF1018",

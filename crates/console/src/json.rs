@@ -3,8 +3,9 @@
 //! Guarantees: names and shapes are a public contract: ids are strings, times RFC 3339, bytes
 //! that are no UTF-8 stand as `{"hex": "…"}`. Does not: read a store.
 
-use counterfoil_core::domain::{Micros, State};
-use counterfoil_core::port::read::{Listed, ReceiptStory, Status, Story, Told};
+use counterfoil_core::audit::AuditReport;
+use counterfoil_core::domain::{Micros, Span, State};
+use counterfoil_core::port::read::{LanePlace, Listed, ReceiptStory, Status, Story, Told};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -23,7 +24,6 @@ pub fn story(story: &Story) -> Value {
     object.insert("body".into(), bytes(story.body.as_deref()));
     object.insert("not_before".into(), at(story.not_before));
     object.insert("expires_at".into(), at(story.expires_at));
-    object.insert("expires_at".into(), at(story.expires_at));
     object.insert("first_sent_at".into(), at(story.first_sent_at));
     let open = story.delivery.as_ref();
     object.insert("asks".into(), json!(open.map(|open| open.asks)));
@@ -34,6 +34,7 @@ pub fn story(story: &Story) -> Value {
     object.insert("stream".into(), json!(decision.map(|(stream, _, _)| stream)));
     object.insert("seq".into(), json!(decision.map(|(_, seq, _)| seq)));
     object.insert("idx".into(), json!(decision.map(|(_, _, idx)| idx)));
+    object.insert("lane".into(), story.lane.as_ref().map_or(Value::Null, lane));
     object.insert("archived".into(), story.archived.into());
     Value::Object(object)
 }
@@ -54,7 +55,41 @@ pub fn listed_alone(row: &Listed) -> Value {
 pub fn status(status: &Status, unserved: &[(String, u64)]) -> Value {
     let unserved: Map<_, _> =
         unserved.iter().map(|(name, n)| (name.clone(), (*n).into())).collect();
-    json!({ "destinations": status.destinations, "unserved": unserved })
+    let oldest_due = status.oldest_due.iter().map(|(name, span)| (name.clone(), seconds(*span)));
+    let paused = status.paused.iter().map(|(name, why)| {
+        let (since, by) = status.paused_by.get(name).cloned().unwrap_or_default();
+        (name.clone(), json!({ "since": time(since), "by": by, "why": why }))
+    });
+    let blocked = status.blocked.iter().map(|lane| {
+        let head = lane.parked_head.as_ref();
+        json!({
+            "destination": lane.destination,
+            "ordering_key": lane.ordering_key,
+            "waiting": lane.waiting,
+            "head": head.map(|(id, _)| id),
+            "head_state": head.map(|(_, state)| state.name()),
+        })
+    });
+    json!({
+        "destinations": status.destinations,
+        "unserved": unserved,
+        "oldest_due_seconds": Value::Object(oldest_due.collect()),
+        "paused": Value::Object(paused.collect()),
+        "blocked": blocked.collect::<Vec<_>>(),
+    })
+}
+
+/// `audit`; `checked` counts commands.
+#[must_use]
+pub fn audit(report: &AuditReport) -> Value {
+    let violations = report.violations.iter().map(
+        |violation| json!({ "code": violation.code, "ids": violation.ids, "text": violation.text }),
+    );
+    json!({
+        "holds": report.holds,
+        "checked": report.checked.commands,
+        "violations": violations.collect::<Vec<_>>(),
+    })
 }
 
 /// Destinations with open commands that are not among `served`, and how many they have.
@@ -73,6 +108,10 @@ pub fn unserved(status: &Status, served: &[String]) -> Vec<(String, u64)> {
 pub fn time(time: Micros) -> String {
     Timestamp::from_microsecond(time.get())
         .map_or_else(|_| format!("{} µs", time.get()), |timestamp| timestamp.to_string())
+}
+
+fn seconds(span: Span) -> Value {
+    span.to_std().as_secs_f64().into()
 }
 
 fn listed(row: &Listed) -> Map<String, Value> {
@@ -99,6 +138,18 @@ fn receipt(receipt: &ReceiptStory) -> Value {
         "evidence": receipt.evidence,
         "source": receipt.source,
         "recorded_at": at(Some(receipt.recorded_at)),
+    })
+}
+
+fn lane(place: &LanePlace) -> Value {
+    let one = |(id, state): &(String, String)| json!({ "command_id": id, "state": state });
+    json!({
+        "ordering_key": place.ordering_key,
+        "place": place.place,
+        "ahead": place.ahead,
+        "first_ahead": place.first.iter().map(one).collect::<Vec<_>>(),
+        "turn": place.turn.as_ref().map(one),
+        "behind": place.behind,
     })
 }
 
@@ -157,6 +208,9 @@ mod tests {
         let shape = json!({
             "destinations": {"a": {"pending": 2}, "b": {"dead": 2}, "c": {"completed": 2}},
             "unserved": {"b": 2},
+            "oldest_due_seconds": {},
+            "paused": {},
+            "blocked": [],
         });
         assert_eq!(status(&counts, &counted), shape);
     }

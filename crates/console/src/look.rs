@@ -1,7 +1,7 @@
 //! What is there: counts, and one command's story.
 //!
-//! Guarantees: the same JSON as `counterfoil status --json` and `show --json`. Does not: change
-//! anything.
+//! Guarantees: the same JSON as `counterfoil status --json` and `show --json`, and beside the
+//! counts how the relay of this process does. Does not: change anything.
 
 use std::sync::Arc;
 
@@ -10,10 +10,12 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use counterfoil_core::port::Store;
+use serde_json::{Value, json};
 
 use crate::answer;
 use crate::desk::Desk;
 use crate::json;
+use crate::options::ApiOptions;
 use crate::problem::Problem;
 
 /// Counts by destination and state.
@@ -23,7 +25,30 @@ pub(crate) async fn status<S: Store>(
     let status = desk.ask(desk.store.status()).await?;
     let served = desk.options.served.as_deref();
     let unserved = served.map_or_else(Vec::new, |served| json::unserved(&status, served));
-    Ok(answer::done(&json::status(&status, &unserved)))
+    let mut object = json::status(&status, &unserved);
+    if let Some(members) = object.as_object_mut() {
+        members.extend(relay(&desk.options));
+    }
+    Ok(answer::done(&object))
+}
+
+/// What the relay of this process tells of itself; `null` where there is none.
+fn relay(options: &ApiOptions) -> [(String, Value); 2] {
+    let rates = options.counters.as_ref().map(|counters| {
+        let rates = counters.rates().into_iter().map(|(name, rates)| {
+            let shown = json!({
+                "attempts_per_second": rates.attempts,
+                "completed_per_second": rates.completed,
+            });
+            (name, shown)
+        });
+        Value::Object(rates.collect())
+    });
+    let breakers = options.board.as_ref().map(|board| {
+        let standings = board.standings().into_iter();
+        Value::Object(standings.map(|one| (one.destination, one.breaker.into())).collect())
+    });
+    [("rates".into(), json!(rates)), ("breakers".into(), json!(breakers))]
 }
 
 /// The whole story of one command.
@@ -42,7 +67,7 @@ pub(crate) fn no_such_command() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "CF1012", "no such command", detail)
 }
 
-fn malformed() -> Problem {
+pub(crate) fn malformed() -> Problem {
     let detail = "the path is /v1/commands/ and the command id, its UTF-8 percent-encoded";
     let title = "the id in the path is malformed";
     Problem::new(StatusCode::BAD_REQUEST, "CF1010", title, detail).field("command_id")

@@ -3,10 +3,15 @@
 //! Guarantees: everything that a client can make it wait for, hold or read is bounded here. Does
 //! not: read a configuration file.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use counterfoil_core::audit::Expect;
+
+use crate::board::Board;
 use crate::caller::Token;
 use crate::error::ApiError;
+use crate::metrics::Counters;
 
 /// The most that `body_bytes_max` may be: a result of 16 MiB, and its wrapping.
 pub(crate) const BODY_BYTES_MOST: usize = 32 * 1024 * 1024;
@@ -25,6 +30,13 @@ pub struct ApiOptions {
     /// The destinations that are served, by which `/v1/status` tells what is unserved. Default:
     /// `None`, not known, so nothing is called unserved.
     pub served: Option<Vec<String>>,
+    /// Queries of the user's own, which `/v1/audit` checks beside the laws. Default: none.
+    pub expect: Vec<Expect>,
+    /// What the relay of this process counts, for `/metrics` and `/v1/status`. Default: `None`, no
+    /// relay here.
+    pub counters: Option<Arc<Counters>>,
+    /// How the relay of this process stands, for the same. Default: `None`.
+    pub board: Option<Arc<dyn Board>>,
     /// The most bytes a request's body may have; more is 413. Default: 1 MiB; at most 32 MiB.
     pub body_bytes_max: usize,
     /// How long a client may take for a request's head, and again for its body; an idle
@@ -37,6 +49,8 @@ pub struct ApiOptions {
     pub store_timeout: Duration,
     /// How long the store may take to be called ready. Default: 2 s.
     pub ready_timeout: Duration,
+    /// How long an audit may take; then it is 503. Default: 60 s.
+    pub audit_timeout: Duration,
     /// How long a stop waits for requests that are being answered. Default: 10 s; zero cuts them.
     pub drain: Duration,
     /// The most connections at once; more wait to be accepted. Default: 512; at most 65,536.
@@ -48,11 +62,15 @@ impl Default for ApiOptions {
         Self {
             tokens: Vec::new(),
             served: None,
+            expect: Vec::new(),
+            counters: None,
+            board: None,
             body_bytes_max: 1024 * 1024,
             read_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),
             store_timeout: Duration::from_secs(15),
             ready_timeout: Duration::from_secs(2),
+            audit_timeout: Duration::from_secs(60),
             drain: Duration::from_secs(10),
             connections_max: 512,
         }
@@ -73,6 +91,7 @@ impl ApiOptions {
             ("write_timeout in ms", self.write_timeout, 1),
             ("store_timeout in ms", self.store_timeout, 1),
             ("ready_timeout in ms", self.ready_timeout, 1),
+            ("audit_timeout in ms", self.audit_timeout, 1),
             ("drain in ms", self.drain, 0),
         ] {
             let (value, most) = (millis(wait), millis(WAIT_MOST));

@@ -4,68 +4,22 @@
 //! and the rule; the result is the text that the client sent for it, byte for byte. Does not:
 //! show a value back.
 
-use std::fmt;
-
-use axum::http::StatusCode;
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{CommandId, IdRefused, ReceiptOutcome, Token};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
+use crate::members::{self, refused, string, words};
 use crate::problem::Problem;
 
-/// The most bytes a result may have.
-const RESULT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The most bytes that evidence may have.
-const EVIDENCE_BYTES_MAX: usize = 64 * 1024;
 /// The evidence of a report that names none.
 const EVIDENCE: &str = "reported over HTTP";
 
-/// The members, each as the text that stands in the body.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Vec<(String, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(members)
-            }
-        }
-        deserializer.deserialize_map(Object).map(Self)
-    }
-}
-
 /// Reads the report of a caller known as `source`.
 pub(crate) fn read(body: &[u8], source: &str) -> Result<(CommandId, Report), Problem> {
-    let Members(members) = serde_json::from_slice(body).map_err(|error| no_object(&error))?;
-    let mut texts: [Option<&str>; NAMES.len()] = [None; NAMES.len()];
-    for (name, value) in members {
-        let Some(at) = NAMES.iter().position(|known| *known == name) else {
-            let rule = format!("is not known here; known are {}", NAMES.join(", "));
-            return Err(refused(&shortened(&name), &rule));
-        };
-        if texts[at].replace(value.get()).is_some() {
-            return Err(refused(NAMES[at], "stands twice"));
-        }
-    }
-    // For whoever always writes all members.
-    let [id, outcome, result, evidence, token] =
-        texts.map(|text| text.filter(|text| *text != "null"));
+    let [id, outcome, result, evidence, token] = members::read(body, NAMES, SHAPE)?;
     let command_id = read_id(id)?;
     let report = Report {
         outcome: read_outcome(outcome)?,
-        result: read_result(result)?,
+        result: members::result(result)?,
         evidence: Some(read_evidence(evidence)?),
         source: source.to_owned(),
         token: token.map(read_token).transpose()?,
@@ -75,6 +29,7 @@ pub(crate) fn read(body: &[u8], source: &str) -> Result<(CommandId, Report), Pro
 }
 
 const NAMES: [&str; 5] = ["command_id", "outcome", "result", "evidence", "token"];
+const SHAPE: &str = "{\"command_id\": …, \"outcome\": …}";
 
 fn read_id(text: Option<&str>) -> Result<CommandId, Problem> {
     let rule = "is a string, the id of the command, and must be given";
@@ -102,26 +57,9 @@ fn read_outcome(text: Option<&str>) -> Result<ReceiptOutcome, Problem> {
     }
 }
 
-fn read_result(text: Option<&str>) -> Result<Option<Vec<u8>>, Problem> {
-    if text.is_some_and(|text| text.len() > RESULT_BYTES_MAX) {
-        let rule = "has more than 16 MiB of JSON: store it and report a reference";
-        return Err(refused("result", rule));
-    }
-    Ok(text.map(|text| text.as_bytes().to_vec()))
-}
-
 fn read_evidence(text: Option<&str>) -> Result<String, Problem> {
-    let Some(text) = text else { return Ok(EVIDENCE.to_owned()) };
     let rule = "is a string that says by what the outcome is known, or is left out";
-    let evidence = string(text).ok_or_else(|| refused("evidence", rule))?;
-    if evidence.len() > EVIDENCE_BYTES_MAX {
-        return Err(refused("evidence", "has more than 64 KiB of UTF-8; shorten it"));
-    }
-    // Not every database can store it as text.
-    if evidence.contains('\0') {
-        return Err(refused("evidence", "has the character U+0000; remove it"));
-    }
-    Ok(if evidence.is_empty() { EVIDENCE.to_owned() } else { evidence })
+    Ok(words("evidence", text, rule)?.unwrap_or_else(|| EVIDENCE.to_owned()))
 }
 
 fn read_token(text: &str) -> Result<Token, Problem> {
@@ -134,34 +72,10 @@ fn read_token(text: &str) -> Result<Token, Problem> {
     number.map(Token::new).ok_or_else(|| refused("token", rule))
 }
 
-fn string(text: &str) -> Option<String> {
-    serde_json::from_str(text).ok()
-}
-
-/// A name of a stranger's making, short enough for an answer.
-fn shortened(name: &str) -> String {
-    name.chars().take(64).collect()
-}
-
-fn refused(field: &str, rule: &str) -> Problem {
-    let title = "a member of the report breaks its rule";
-    let detail = format!("{field} {rule}");
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "CF1011", title, detail).field(field)
-}
-
-fn no_object(error: &serde_json::Error) -> Problem {
-    let detail = if error.is_data() {
-        "the body is JSON, but no object: {\"command_id\": …, \"outcome\": …}".to_owned()
-    } else {
-        let (line, column) = (error.line(), error.column());
-        format!("the body is no JSON in UTF-8: see line {line}, column {column}")
-    };
-    Problem::new(StatusCode::BAD_REQUEST, "CF1010", "the body is no JSON object", detail)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::members::RESULT_BYTES_MAX;
 
     fn no(body: &str) -> (u16, &'static str, Option<String>) {
         let problem = read(body.as_bytes(), "api").unwrap_err();

@@ -17,19 +17,40 @@ use counterfoil_core::port::Store;
 use crate::caller::{Callers, Role, admit};
 use crate::desk::Desk;
 use crate::problem::Problem;
-use crate::{health, look, receipt};
+use crate::{acting, audit, commands, destination, health, look, metrics, openapi, receipt};
 
 const REPORTERS: &[Role] = &[Role::Receipt, Role::Operator];
 const READERS: &[Role] = &[Role::Read, Role::Operator];
+const OPERATORS: &[Role] = &[Role::Operator];
 
 pub(crate) fn router<S: Store>(desk: Arc<Desk<S>>, callers: &Arc<Callers>) -> Router {
     let only = |roles| from_fn_with_state((Arc::clone(callers), roles), admit);
-    Router::new()
+    let open = Router::new()
         .route("/livez", get(health::livez))
-        .route("/readyz", get(health::readyz::<S>))
-        .route("/v1/receipts", post(receipt::take::<S>).route_layer(only(REPORTERS)))
-        .route("/v1/status", get(look::status::<S>).route_layer(only(READERS)))
-        .route("/v1/commands/{id}", get(look::command::<S>).route_layer(only(READERS)))
+        .route("/readyz", get(health::readyz::<S>));
+    let reporting =
+        Router::new().route("/v1/receipts", post(receipt::take::<S>)).route_layer(only(REPORTERS));
+    let reading = Router::new()
+        .route("/metrics", get(metrics::serve::<S>))
+        .route("/v1/status", get(look::status::<S>))
+        .route("/v1/audit", get(audit::run::<S>))
+        .route("/v1/commands", get(commands::list::<S>))
+        .route("/v1/commands/{id}", get(look::command::<S>))
+        .route_layer(only(READERS));
+    let acting = Router::new()
+        .route("/v1/commands/{id}/retry", post(acting::retry::<S>))
+        .route("/v1/commands/{id}/resolve", post(acting::resolve::<S>))
+        .route("/v1/commands/{id}/cancel", post(acting::cancel::<S>))
+        .route("/v1/commands/{id}/redeliver", post(acting::redeliver::<S>))
+        .route("/v1/destinations/{name}/pause", post(destination::pause::<S>))
+        .route("/v1/destinations/{name}/resume", post(destination::resume::<S>))
+        .route_layer(only(OPERATORS));
+    let told =
+        Router::new().route("/openapi.json", get(openapi::serve)).route_layer(only(&Role::ALL));
+    open.merge(reporting)
+        .merge(reading)
+        .merge(acting)
+        .merge(told)
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
         .layer(map_response(kept_by_nobody))
@@ -44,7 +65,7 @@ async fn kept_by_nobody(mut response: Response) -> Response {
 }
 
 async fn not_found() -> Problem {
-    let detail = "POST /v1/receipts, GET /v1/status, /v1/commands/{id}, /livez or /readyz";
+    let detail = "GET /openapi.json names every path, with its methods";
     Problem::new(StatusCode::NOT_FOUND, "CF1004", "nothing is here", detail)
 }
 

@@ -17,7 +17,8 @@ over_both_stores!(
 async fn status_counts_by_destination_and_state<S: Store>(scene: Scene<S>) {
     let status = |answered: crate::client::Answered| {
         assert_eq!(answered.header("cache-control"), Some("no-store"));
-        answered.json()
+        let all = answered.json();
+        json!({"destinations": all["destinations"], "unserved": all["unserved"]})
     };
     let empty = json!({"destinations": {}, "unserved": {}});
     assert_eq!(status(scene.get("/v1/status", &[EYE]).await), empty);

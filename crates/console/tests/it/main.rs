@@ -27,15 +27,22 @@ macro_rules! over_both_stores {
     };
 }
 
+mod acting;
+mod audit;
 mod bad_report;
 mod browser;
 mod caller;
 mod client;
+mod commands;
 mod connection;
+mod destination;
 mod health;
 mod look;
+mod metrics;
+mod openapi;
 mod receipt;
 mod scene;
+mod schema;
 mod stop;
 mod token;
 mod twins;
