@@ -14,10 +14,12 @@ fn value() -> impl Strategy<Value = String> {
     proptest::sample::select(words.split_whitespace().collect::<Vec<_>>()).prop_map(Into::into)
 }
 
-const COLUMNS: [(&str, &str); 9] = [
+const COLUMNS: [(&str, &str); 10] = [
+    ("lane", "destination ordering_key last"),
     (
         "outbox",
-        "n command_id stream seq idx destination kind body core_digest not_before expires_at",
+        "n command_id stream seq idx destination kind body core_digest not_before expires_at \
+         ordering_key",
     ),
     ("delivery", "n destination state round attempts token available_at expires_at"),
     ("receipt", "n round outcome result evidence source destination attempts token recorded_at"),
@@ -35,9 +37,10 @@ fn sensible() -> impl Strategy<Value = String> {
     (verb, value(), value(), value(), proptest::option::of(value()), any::<bool>()).prop_map(
         |(verb, id, text, other, token, command)| {
             if command {
+                let key = if other.len() > 3 { "'x'" } else { "NULL" };
                 format!(
-                    "{verb} counterfoil_outbox(command_id, destination, kind, body) \
-                     VALUES ({id}, 'd', 'k', {text})"
+                    "{verb} counterfoil_outbox(command_id, destination, kind, body, ordering_key) \
+                     VALUES ({id}, 'd', 'k', {text}, {key})"
                 )
             } else {
                 let token = token.unwrap_or_else(|| "NULL".into());
@@ -70,7 +73,7 @@ fn forged() -> impl Strategy<Value = String> {
 /// Any verb against any table with any values.
 fn wild() -> impl Strategy<Value = String> {
     let verb = proptest::sample::select(VERBS.to_vec());
-    let values = proptest::collection::vec((value(), any::<bool>()), 10);
+    let values = proptest::collection::vec((value(), any::<bool>()), 12);
     let after = proptest::sample::select(vec!["", "", "", "ON CONFLICT DO NOTHING"]);
     (0..COLUMNS.len(), verb, values, after, 0..4_u8).prop_map(
         |(table, verb, values, after, what)| {
@@ -105,15 +108,24 @@ const RELAY: [&str; 3] = [
      UPDATE counterfoil_tally SET count = count - 1 WHERE (destination, outcome) =
        (SELECT destination, outcome FROM counterfoil_receipt r WHERE NOT EXISTS
          (SELECT 1 FROM counterfoil_delivery d WHERE d.n = r.n) ORDER BY n, round DESC LIMIT 1);
-     INSERT INTO counterfoil_delivery(n, destination, state, round, token, available_at)
-       SELECT n, destination, 'pending', round + 1, token, 1764421200000000
+     INSERT INTO counterfoil_delivery(n, destination, state, round, token, available_at,
+         ordering_key, key_seq)
+       SELECT n, destination, 'pending', round + 1, token,
+         CASE WHEN key_seq IS NULL THEN 1764421200000000 END,
+         (SELECT ordering_key FROM counterfoil_outbox o WHERE o.n = r.n), key_seq
        FROM counterfoil_receipt r WHERE NOT EXISTS
          (SELECT 1 FROM counterfoil_delivery d WHERE d.n = r.n) ORDER BY n, round DESC LIMIT 1;
      COMMIT;",
 ];
 
 /// Each broken law as a row; none in a sound store.
-const LAWS: [&str; 7] = [
+const LAWS: [&str; 8] = [
+    "SELECT 'a gap in a lane: ' || l.ordering_key FROM counterfoil_lane l
+     WHERE l.ordering_key <> 'key' AND l.last <> (SELECT count(DISTINCT coalesce(
+         (SELECT key_seq FROM counterfoil_delivery d WHERE d.n = o.n),
+         (SELECT max(key_seq) FROM counterfoil_receipt r WHERE r.n = o.n)))
+       FROM counterfoil_outbox o
+       WHERE o.destination = l.destination AND o.ordering_key = l.ordering_key)",
     "SELECT 'in none or two: ' || command_id FROM counterfoil_outbox o
      LEFT JOIN counterfoil_delivery d ON d.n = o.n
      WHERE CASE WHEN d.n IS NULL
@@ -139,7 +151,7 @@ const LAWS: [&str; 7] = [
 ];
 
 fn kept(fixture: &Fixture) -> Vec<String> {
-    let all = fixture.rows_but(&["counterfoil_delivery", "counterfoil_tally"]);
+    let all = fixture.rows_but(&["counterfoil_delivery", "counterfoil_tally", "counterfoil_lane"]);
     all.into_iter().filter(|row| !row.starts_with("counterfoil_input")).collect()
 }
 

@@ -15,6 +15,7 @@ mod fault;
 mod guards;
 mod guards_inbox;
 mod guards_input;
+mod guards_lane;
 mod guards_own;
 mod guards_pass;
 mod guards_random;
