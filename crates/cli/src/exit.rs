@@ -28,9 +28,8 @@ impl Exit {
 }
 
 /// Says on stderr what was refused of many, and goes on.
-pub(crate) fn complain(text: &str) {
-    // Where stderr is gone, the exit code must do.
-    let _ = writeln!(std::io::stderr(), "error: {text}");
+pub(crate) fn complain(text: &str, format: LogFormat) {
+    Failure::refused(text).say(format);
 }
 
 /// What every verb returns.
@@ -77,7 +76,11 @@ impl Failure {
             LogFormat::Text => writeln!(err, "error: {}", self.text)
                 .and_then(|()| self.help.iter().try_for_each(|line| writeln!(err, "help: {line}"))),
             LogFormat::Json => {
-                let line = json!({ "level": "ERROR", "message": self.text, "help": self.help });
+                let now = jiff::Timestamp::now().to_string();
+                let (message, help) = (&self.text, &self.help);
+                let line = json!({
+                    "timestamp": now, "level": "ERROR", "message": message, "help": help,
+                });
                 writeln!(err, "{line}")
             }
         };

@@ -1,7 +1,8 @@
 //! Talk on stderr: log lines for people, or JSON for machines.
 //!
-//! Guarantees: stdout is never touched; no colour where stderr is no terminal or NO_COLOR is
-//! set. Does not: log bodies or secrets.
+//! Guarantees: the members of JSON lines are those of `docs/operations.md`; stdout is never
+//! touched; no colour where stderr is no terminal or NO_COLOR is set. Does not: log bodies or
+//! secrets.
 
 use std::io::IsTerminal;
 
@@ -30,7 +31,13 @@ pub(crate) fn start(shared: &Shared) -> Result<(), Failure> {
     // Set twice only where a test calls it twice: the first one stays.
     let _ = match shared.log_format {
         LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        // Spans would bring members of their own, which no page names.
+        LogFormat::Json => builder
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .try_init(),
     };
     Ok(())
 }

@@ -52,7 +52,7 @@ impl BulkReport {
         self.refused.values().map(|group| group.count).sum()
     }
 
-    fn refuse(&mut self, id: &str, why: impl ToString) {
+    fn refuse(&mut self, id: &str, why: &impl ToString) {
         let fresh = || RefusedGroup { count: 0, example: id.to_owned() };
         self.refused.entry(why.to_string()).or_insert_with(fresh).count += 1;
     }
@@ -61,8 +61,8 @@ impl BulkReport {
         match acted {
             Acted::Done { .. } => self.done += 1,
             Acted::Refused(reason) => self.refuse(id, reason),
-            Acted::Archived => self.refuse(id, "it is archived; only `show` reaches it"),
-            Acted::Unknown => self.refuse(id, "its id is no UTF-8, so no verb can name it"),
+            Acted::Archived => self.refuse(id, &"it is archived; only `show` reaches it"),
+            Acted::Unknown => self.refuse(id, &"its id is no UTF-8, so no verb can name it"),
         }
     }
 }
@@ -98,7 +98,7 @@ pub async fn by_filter<S: Store>(
                 }
                 report.found += 1;
                 match skipped(row).or_else(|| if dry_run { foreseen(row, &act) } else { None }) {
-                    Some(reason) => report.refuse(&row.command_id, reason),
+                    Some(reason) => report.refuse(&row.command_id, &reason),
                     None => {
                         tried += 1;
                         deeds.push(deed(row, &act));

@@ -91,12 +91,12 @@ pub(crate) struct Resolve {
     #[arg(long, value_name = "TEXT")]
     pub(crate) evidence: Option<String>,
     /// With --completed: the receiver's result, as text
-    #[arg(long, value_name = "TEXT", requires = "completed")]
+    #[arg(long, value_name = "TEXT")]
     pub(crate) result: Option<String>,
     /// Verdicts from a file of JSON lines {"id", "outcome": "completed" | "rejected" | "not_done",
     /// "evidence", "result"}; `-` is standard input. Every line is checked before anything is done
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["ids", "verdict", "evidence", "dry_run", "limit"])]
+    #[arg(conflicts_with_all = ["ids", "verdict", "evidence", "result", "dry_run", "limit"])]
     pub(crate) from: Option<PathBuf>,
 }
 

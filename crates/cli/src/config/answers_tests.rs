@@ -193,7 +193,7 @@ fn what_works_and_is_perhaps_not_meant_is_said() {
     let said = |lines: &str, api: &str| {
         let api = config(api).api().unwrap();
         let settings = shipping(lines);
-        warnings(&[settings], api.as_ref()).into_iter().map(|w| w.text).collect::<Vec<_>>()
+        warnings(&[settings], api.as_ref(), None).into_iter().map(|w| w.text).collect::<Vec<_>>()
     };
     assert!(said("", "").is_empty());
     let receipt = "completion = \"receipt\"";

@@ -30,7 +30,8 @@ pub(crate) fn explain(args: &Explain) -> Ended {
         return Ok(Exit::Done);
     };
     let code = asked.trim().to_uppercase();
-    let row = rows.iter().find(|row| row.code == code || row.code.strip_prefix("CF") == Some(&code));
+    let row =
+        rows.iter().find(|row| row.code == code || row.code.strip_prefix("CF") == Some(&code));
     let Some(row) = row else {
         let text = format!("no code {asked:?} is known here");
         return Err(Failure::refused(text)

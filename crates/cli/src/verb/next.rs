@@ -163,7 +163,8 @@ fn ways_out(story: &Story, open: &Delivery) -> Vec<String> {
     let behind = story.lane.as_ref().map_or(0, |lane| lane.behind);
     let mut lines = Vec::new();
     if open.state.is_parked() && behind > 0 {
-        lines.push(format!("{behind} behind it in its lane wait until then"));
+        let wait = if behind == 1 { "waits" } else { "wait" };
+        lines.push(format!("{behind} behind it in its lane {wait} until then"));
     }
     let resolve = |verdict: &str| format!("  counterfoil resolve {id} {verdict} --evidence \"…\"");
     match open.state {

@@ -69,10 +69,11 @@ fn blocked(status: &Status) -> Vec<String> {
         let head = lane.parked_head.as_ref();
         let head = head.map(|(id, state)| format!("{} ({})", cell(id), state.name()));
         lines.push(format!(
-            "lane {} to {}: {} wait behind {}",
+            "lane {} to {}: {} {} behind {}",
             cell(&lane.ordering_key),
             cell(&lane.destination),
             lane.waiting,
+            if lane.waiting == 1 { "waits" } else { "wait" },
             head.unwrap_or_default()
         ));
     }

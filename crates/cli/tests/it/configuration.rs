@@ -27,7 +27,7 @@ fn a_refused_configuration_sends_nothing() {
     let cases = [
         ("{ key_ttl = \"20h\" }", "", "95 % of key_ttl"),
         ("true", "", "says too little"),
-        ("false", "rate = \"1/s\"", "not yet: `rate`"),
+        ("false", "rate = \"1/d\"", "such as \"200/s\""),
         ("false", "ratee = \"1/s\"", "unknown field `ratee`"),
         ("false", "completion = \"accepted\"", "for brokers"),
         ("false", "on_refusal = \"drop\"", "\"park\""),

@@ -44,7 +44,7 @@ fn the_schema_can_be_printed_and_makes_a_store() {
     connection.execute_batch(&said.is_done().out).unwrap();
     drop(connection);
     let status = desk.run(&["status", "--json", "--store", "sqlite:a.db"]).json();
-    assert_eq!(status, serde_json::json!({ "destinations": {}, "unserved": {} }));
+    assert_eq!(status["destinations"], serde_json::json!({}));
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn wrong_words_exit_2_and_help_exits_0() {
     let desk = Desk::empty();
     desk.run(&["deliver"]).refuses(2, &["`deliver` is no verb", "--help"]);
     // The nearest word would be `relay`, which is no advice for a command in doubt.
-    let early = desk.run(&["retry", "A-001"]);
-    early.refuses(2, &["`retry` is not yet there", "counterfoil_report"]);
+    let early = desk.run(&["archive", "A-001"]);
+    early.refuses(2, &["`archive` is not yet there", "counterfoil --help"]);
     assert_eq!(desk.run(&["relay", "--onyl", "a"]).code, Some(2));
     assert!(desk.run(&["--help"]).is_done().out.contains("Exit codes"));
     assert!(desk.run(&["--version"]).is_done().out.starts_with("counterfoil "));

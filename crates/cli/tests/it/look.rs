@@ -113,10 +113,11 @@ fn status_counts_and_names_what_is_unserved() {
     store(&desk, &other).is_done();
     let status = store(&desk, &["status", "--json"]).json();
     let counts = json!({ "shipping": { "pending": 1 }, "billing": { "pending": 1 } });
-    assert_eq!(status, json!({ "destinations": counts, "unserved": {} }));
+    assert_eq!((&status["destinations"], &status["unserved"]), (&counts, &json!({})));
+    assert_eq!((&status["paused"], &status["blocked"]), (&json!({}), &json!([])));
     desk.configure(9, "false", "");
     let status = desk.run(&["status", "--json"]).json();
-    assert_eq!(status, json!({ "destinations": counts, "unserved": { "billing": 1 } }));
+    assert_eq!(status["unserved"], json!({ "billing": 1 }));
     let table = desk.run(&["status"]);
     assert!(table.is_done().out.contains("unserved"), "{table:?}");
     assert!(table.out.contains("oldest due since"), "{table:?}");
@@ -148,7 +149,8 @@ fn show_tells_questions_in_the_order_of_time_and_what_comes_next() {
     assert!(relay.hear("in all: ").ends_with("1 send, 2 questions, 0 completed, 1 uncertain"));
     assert_eq!(relay.end(), Some(1));
     assert_eq!(desk.show("a")["asks"], 2);
-    let words = ["uncertain, in doubt", "1 attempt, 2 questions", "a person looks"];
+    let words =
+        ["uncertain, in doubt", "1 attempt, 2 questions", "a person; it may have been done"];
     let told = next(&words);
     let lines: Vec<_> = told.lines().filter(|line| line.starts_with("20")).collect();
     assert!(lines.is_sorted(), "{told}");

@@ -10,6 +10,7 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod act;
 mod api;
 mod audit;
 mod backup;
@@ -20,8 +21,11 @@ mod drill;
 mod drill_contract;
 mod enqueue;
 mod fault;
+mod import;
 mod init;
 mod look;
+mod manual;
+mod operations;
 mod page;
 mod program;
 mod readme;

@@ -44,6 +44,37 @@ fn until_idle_exits_0_when_all_is_delivered() {
     assert!(serde_json::from_str::<serde_json::Value>(&first).is_ok(), "{first}");
 }
 
+/// Programs read them; the page of operations names the members.
+#[test]
+fn lines_of_json_keep_the_members_that_the_page_names() {
+    let desk = Desk::new();
+    let (_receiver, port) = desk.receiver(&[]);
+    desk.configure(port, "\"forever\"", "");
+    desk.enqueue("a");
+    let said = desk.run(&["relay", "--until-idle", "--log-format", "json", "-v"]);
+    let mut settled = 0;
+    for line in said.is_done().err.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        for member in ["timestamp", "level", "message"] {
+            assert!(line[member].is_string(), "{member}: {line}");
+        }
+        if line["message"] == "settled" {
+            settled += 1;
+            let of = ["command", "destination", "outcome", "reason", "now", "attempt", "took"];
+            let mut all: Vec<_> = line.as_object().unwrap().keys().map(String::as_str).collect();
+            all.retain(|name| !["timestamp", "level", "message"].contains(name));
+            all.sort_unstable();
+            let mut of = of.to_vec();
+            of.sort_unstable();
+            assert_eq!(all, of, "{line}");
+        }
+    }
+    assert_eq!(settled, 1, "{said:?}");
+    let failed = desk.run(&["show", "none", "--log-format", "json"]);
+    let line: serde_json::Value = serde_json::from_str(&failed.err).unwrap();
+    assert!(line["timestamp"].is_string() && line["help"].is_array(), "{line}");
+}
+
 #[test]
 fn until_idle_exits_1_when_unserved_or_parked_commands_remain() {
     let desk = Desk::new();

@@ -75,6 +75,10 @@ pub(crate) fn resolve(shared: &Shared, args: Resolve) -> Ended {
         }
         return verdict_file::run(shared, path, args.selection);
     }
+    if args.result.is_some() && !args.completed {
+        return Err(Failure::could_not_run("--result goes with --completed only")
+            .help("leave it away; what the evidence is goes into --evidence"));
+    }
     let verdict = match (args.completed, args.rejected, args.not_done) {
         (true, ..) => Verdict::Completed { result: args.result.map(String::into_bytes) },
         (_, true, _) => Verdict::Rejected,
@@ -137,7 +141,7 @@ fn act(shared: &Shared, selection: Selection, act: Act, reason: String) -> Ended
         if by_filter {
             many::act(&store, selection, wish).await
         } else {
-            named::act(&store, &selection, wish).await
+            named::act(&store, &selection, wish, shared.log_format).await
         }
     })
 }

@@ -11,42 +11,57 @@ use counterfoil_sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use super::{Wish, refusal};
-use crate::args::Selection;
+use crate::args::{LogFormat, Selection};
 use crate::exit::{Ended, Exit, Failure, complain};
 use crate::output;
 use crate::output::table::cell;
 
 /// Acts, and tells.
-pub(super) async fn act(store: &SqliteStore, selection: &Selection, wish: Wish) -> Ended {
+pub(super) async fn act(
+    store: &SqliteStore,
+    selection: &Selection,
+    wish: Wish,
+    format: LogFormat,
+) -> Ended {
+    let said = Said { verb: wish.act.name(), json: selection.json, format };
     let mut seen = BTreeSet::new();
     let ids = selection.ids.iter().filter(|id| seen.insert(id.as_str()));
     let ids: Vec<String> = ids.cloned().collect();
     let mut exit = Exit::Done;
     for ids in ids.chunks(BATCH) {
-        let deed = |id: &String| Deed {
-            command_id: id.clone(),
-            act: wish.act.clone(),
-            by_filter: false,
-        };
+        let deed =
+            |id: &String| Deed { command_id: id.clone(), act: wish.act.clone(), by_filter: false };
         let acted = store.act(ids.iter().map(deed).collect(), wish.actor.clone()).await?;
         for (id, acted) in ids.iter().zip(&acted) {
-            exit = tell(id, wish.act.name(), acted, selection.json)?.and(exit);
+            exit = said.tell(id, acted)?.and(exit);
         }
     }
     Ok(exit)
 }
 
-/// Tells what came of one deed.
-pub(super) fn tell(id: &str, verb: &str, acted: &Acted, as_json: bool) -> Result<Exit, Failure> {
-    let refused = refusal(acted);
-    if as_json {
-        output::line(&object(id, verb, acted, refused.as_deref()).to_string())?;
-    } else if let Acted::Done { before, after } = acted {
-        output::line(&format!("{}: {before} -> {after}", cell(id)))?;
-    } else if let Some(why) = &refused {
-        complain(&format!("{}: {why}", cell(id)));
+/// How deeds are told.
+pub(super) struct Said {
+    /// The verb.
+    pub(super) verb: &'static str,
+    /// All on stdout, as objects.
+    pub(super) json: bool,
+    /// The form of what is refused, on stderr.
+    pub(super) format: LogFormat,
+}
+
+impl Said {
+    /// Tells what came of one deed.
+    pub(super) fn tell(&self, id: &str, acted: &Acted) -> Result<Exit, Failure> {
+        let refused = refusal(acted);
+        if self.json {
+            output::line(&object(id, self.verb, acted, refused.as_deref()).to_string())?;
+        } else if let Acted::Done { before, after } = acted {
+            output::line(&format!("{}: {before} -> {after}", cell(id)))?;
+        } else if let Some(why) = &refused {
+            complain(&format!("{}: {why}", cell(id)), self.format);
+        }
+        Ok(if refused.is_some() { Exit::Refused } else { Exit::Done })
     }
-    Ok(if refused.is_some() { Exit::Refused } else { Exit::Done })
 }
 
 fn object(id: &str, verb: &str, acted: &Acted, refused: Option<&str>) -> Value {

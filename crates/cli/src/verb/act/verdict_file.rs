@@ -49,6 +49,7 @@ pub(super) fn run(shared: &Shared, path: &Path, selection: Selection) -> Ended {
     let verdicts = check(read(path)?, &path.display().to_string())?;
     let name = actor(selection.actor)?;
     let store = Found::new(shared)?.open()?;
+    let said = named::Said { verb: "resolve", json: selection.json, format: shared.log_format };
     block_on(async {
         let mut exit = Exit::Done;
         // An act has one evidence, so neighbours that share it are one.
@@ -63,7 +64,7 @@ pub(super) fn run(shared: &Shared, path: &Path, selection: Selection) -> Ended {
                 let actor = Actor { name: name.clone(), reason };
                 let acted = store.act(some.iter().map(deed).collect(), actor).await?;
                 for (one, acted) in some.iter().zip(&acted) {
-                    exit = named::tell(&one.id, "resolve", acted, selection.json)?.and(exit);
+                    exit = said.tell(&one.id, acted)?.and(exit);
                 }
             }
         }

@@ -17,7 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::row::{NoCommand, command};
 use super::warn_unserved;
-use crate::args::Shared;
+use crate::args::{LogFormat, Shared};
 use crate::exit::{Ended, Exit, Failure, complain};
 use crate::output;
 use crate::verb::Found;
@@ -41,7 +41,7 @@ pub(super) fn run(shared: &Shared, path: &Path) -> Ended {
     let found = Found::new(shared)?;
     let input = open(path)?;
     let store = found.open()?;
-    let mut import = Import::new(&store, &found, bar(path));
+    let mut import = Import::new(&store, &found, bar(path), shared.log_format);
     let broken = import.all(input);
     let recorded = import.record();
     import.bar.finish_and_clear();
@@ -89,6 +89,7 @@ struct Import<'s> {
     store: &'s SqliteStore,
     found: &'s Found,
     bar: ProgressBar,
+    format: LogFormat,
     batch: Vec<(u64, Command)>,
     batch_bytes: usize,
     warned: BTreeSet<String>,
@@ -99,11 +100,12 @@ struct Import<'s> {
 }
 
 impl<'s> Import<'s> {
-    fn new(store: &'s SqliteStore, found: &'s Found, bar: ProgressBar) -> Self {
+    fn new(store: &'s SqliteStore, found: &'s Found, bar: ProgressBar, format: LogFormat) -> Self {
         Self {
             store,
             found,
             bar,
+            format,
             batch: Vec::new(),
             batch_bytes: 0,
             warned: BTreeSet::new(),
@@ -161,12 +163,14 @@ impl<'s> Import<'s> {
 
     /// Records what has been gathered.
     fn record(&mut self) -> Result<(), Failure> {
-        let (lines, commands): (Vec<_>, Vec<_>) = std::mem::take(&mut self.batch).into_iter().unzip();
+        let (lines, commands): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.batch).into_iter().unzip();
         self.batch_bytes = 0;
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return Ok(()) };
-        let answers = self.store.enqueue_blocking(commands).map_err(|error| {
-            Failure::could_not_run(format!("lines {first} to {last}: {error}"))
-        })?;
+        let answers = self
+            .store
+            .enqueue_blocking(commands)
+            .map_err(|error| Failure::could_not_run(format!("lines {first} to {last}: {error}")))?;
         for (line, answer) in lines.into_iter().zip(answers) {
             match answer {
                 Ok(Recorded::Recorded) => self.recorded += 1,
@@ -181,13 +185,12 @@ impl<'s> Import<'s> {
 
     fn refuse(&mut self, line: u64, why: &str) {
         self.refused += 1;
-        match self.refused {
-            ..=TOLD => self.bar.suspend(|| complain(&format!("line {line}: {why}"))),
-            n if n == TOLD + 1 => {
-                self.bar.suspend(|| complain("more lines are refused; they are counted only"));
-            }
-            _ => {}
-        }
+        let said = match self.refused {
+            ..=TOLD => format!("line {line}: {why}"),
+            n if n == TOLD + 1 => "more lines are refused; they are counted only".to_owned(),
+            _ => return,
+        };
+        self.bar.suspend(|| complain(&said, self.format));
     }
 
     fn sum(&self) -> String {

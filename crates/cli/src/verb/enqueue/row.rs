@@ -54,8 +54,7 @@ impl From<CommandRefused> for NoCommand {
 /// It is broken, or a rule refuses it.
 pub(super) fn command(line: &[u8], now: Micros) -> Result<Command, NoCommand> {
     let broken = |why: String| NoCommand::Broken(why);
-    let line: Line<'_> =
-        serde_json::from_slice(line).map_err(|error| broken(error.to_string()))?;
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| broken(error.to_string()))?;
     let (body, is_text) = match (line.body, line.body_base64) {
         (Some(raw), None) => (body(raw)?, true),
         (None, Some(text)) => {
@@ -125,7 +124,9 @@ mod tests {
         assert_eq!(body(",\"body\":{\"b\": 1.0,\"a\":2}"), ("{\"b\": 1.0,\"a\":2}".into(), true));
         assert_eq!(body(",\"body_base64\":\"aGk=\""), ("hi".into(), false));
         assert!(!read(",\"body\":\"a\\u0000\"").unwrap().body_is_text, "SQL would cut it there");
-        for more in ["", ",\"body\":1", ",\"body\":\"\",\"body_base64\":\"\"", ",\"body_base64\":\"?\""] {
+        for more in
+            ["", ",\"body\":1", ",\"body\":\"\",\"body_base64\":\"\"", ",\"body_base64\":\"?\""]
+        {
             assert!(matches!(read(more), Err(NoCommand::Broken(_))), "{more}");
         }
     }
@@ -139,11 +140,19 @@ mod tests {
         );
         let whole = whole.unwrap();
         assert_eq!(whole.headers["a"], "b");
-        assert_eq!((whole.content_type.as_str(), whole.ordering_key.is_some()), ("text/plain", true));
+        assert_eq!(
+            (whole.content_type.as_str(), whole.ordering_key.is_some()),
+            ("text/plain", true)
+        );
         assert!(whole.not_before < whole.expires_at);
         assert!(matches!(with(",\"ordering_key\":\"\""), Err(NoCommand::Refused(_))));
-        assert!(matches!(with(",\"expires\":\"2001-01-01T00:00:00Z\""), Err(NoCommand::Refused(_))));
-        for more in [",\"order_key\":\"k\"", ",\"at\":\"noon\"", ",\"expires\":7", ",\"headers\":[]"] {
+        assert!(matches!(
+            with(",\"expires\":\"2001-01-01T00:00:00Z\""),
+            Err(NoCommand::Refused(_))
+        ));
+        for more in
+            [",\"order_key\":\"k\"", ",\"at\":\"noon\"", ",\"expires\":7", ",\"headers\":[]"]
+        {
             assert!(matches!(with(more), Err(NoCommand::Broken(_))), "{more}");
         }
     }
