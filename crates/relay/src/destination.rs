@@ -26,6 +26,7 @@ pub(crate) struct Destinations {
     share: usize,
     /// Who is asked first next time.
     first: usize,
+    is_short: bool,
     board: Arc<Board>,
     /// Those whose standing is not on the board yet.
     unposted: Vec<usize>,
@@ -60,7 +61,9 @@ impl Destinations {
         }
         let unposted = (0..all.len()).collect();
         let open = Arc::new([]);
-        let mut destinations = Self { all, places, open, share, first: 0, board, unposted };
+        let is_short = false;
+        let mut destinations =
+            Self { all, places, open, share, first: 0, is_short, board, unposted };
         destinations.list_open();
         Ok(destinations)
     }
@@ -133,10 +136,12 @@ impl Destinations {
         let kept: Vec<_> = self.all.iter().map(kept).collect();
         let kept_for_all: usize = kept.iter().sum();
         let mut claims = Vec::new();
+        self.is_short = false;
         for turn in 0..count {
             let place = (self.first + turn) % count;
             let serving = &mut self.all[place];
             let wanted = free.saturating_sub(kept_for_all - kept[place]);
+            self.is_short |= wanted == 0 && !serving.closed;
             let limit = serving.room(wanted, now, boot);
             serving.cut = (limit < wanted).then_some(limit);
             if limit > 0 {
@@ -153,8 +158,13 @@ impl Destinations {
         claims
     }
 
+    /// Whether the last claim asked for nothing somewhere, since the free workers are the others'.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
     /// Where something due could be claimed; the others are remembered.
-    pub(crate) fn to_look_at(&mut self, now: Instant, boot: Micros) -> Vec<Destination> {
+    pub(crate) fn lookable(&mut self, now: Instant, boot: Micros) -> Vec<Destination> {
         let mut names = Vec::new();
         for serving in self.all.iter_mut().filter(|serving| !serving.closed) {
             if serving.room(1, now, boot) > 0 {

@@ -7,9 +7,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_core::domain::{Seed, Span};
+use counterfoil_core::domain::Seed;
 use counterfoil_core::port::store::{Ended, Exchanged, StoreError};
-use counterfoil_core::port::{BoxFuture, Notice, Observer, Store};
+use counterfoil_core::port::{BoxFuture, Observer, Store};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
@@ -18,7 +18,6 @@ use crate::backoff::Backoff;
 use crate::claimer::Claimer;
 use crate::control::Newest;
 use crate::destination::Destinations;
-use crate::error::RelayError;
 use crate::exchange::Sent;
 use crate::look::Looked;
 use crate::options::Options;
@@ -271,25 +270,6 @@ impl<S: Store, O: Observer> Driver<S, O> {
             serving.ended(true);
         }
         self.push(running, ended, "", at);
-    }
-
-    /// The store failed: it is left alone for a while, or the relay ends.
-    pub(crate) fn store_failed(&mut self, error: StoreError, doing: &'static str) {
-        match error {
-            StoreError::Clock(_) | StoreError::Broken(_) => {
-                if let Some(stop) = &mut self.stop {
-                    stop.abandoned += self.settler.give_up();
-                }
-                self.begin_stop(Some(RelayError::store(doing, error)));
-            }
-            error => {
-                let seed = self.seed();
-                let pause = self.backoff.failed(seed, Instant::now());
-                let (reason, retry_in) = (error.to_string(), Span::from_std(pause));
-                self.observer.notice(&Notice::StoreFailed { reason, retry_in });
-                self.claimer.look();
-            }
-        }
     }
 }
 

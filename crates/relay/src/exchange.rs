@@ -80,7 +80,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
             (renewing, renewals) = due.into_iter().unzip();
             if self.stop.is_none() && free > 0 {
                 claim_from = self.destinations.claim_from(free, now, boot);
-                if claim_from.is_empty() {
+                if claim_from.is_empty() && !self.destinations.is_short() {
                     self.claimer.set_aside();
                 }
             }
@@ -167,6 +167,25 @@ impl<S: Store, O: Observer> Driver<S, O> {
             Blame::Store => self.store_failed(error, "settling and claiming"),
             Blame::Batch => {}
             Blame::Settle => self.claimer.probe(),
+        }
+    }
+
+    /// The store failed: it is left alone for a while, or the relay ends.
+    pub(crate) fn store_failed(&mut self, error: StoreError, doing: &'static str) {
+        match error {
+            StoreError::Clock(_) | StoreError::Broken(_) => {
+                if let Some(stop) = &mut self.stop {
+                    stop.abandoned += self.settler.give_up();
+                }
+                self.begin_stop(Some(RelayError::store(doing, error)));
+            }
+            error => {
+                let seed = self.seed();
+                let pause = self.backoff.failed(seed, Instant::now());
+                let (reason, retry_in) = (error.to_string(), Span::from_std(pause));
+                self.observer.notice(&Notice::StoreFailed { reason, retry_in });
+                self.claimer.look();
+            }
         }
     }
 

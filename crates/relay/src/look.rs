@@ -25,11 +25,11 @@ impl<S: Store, O: Observer> Driver<S, O> {
         self.claimer.looking();
         let (store, open) = (Arc::clone(&self.store), self.destinations.open());
         let boot = self.options.clock.boot();
-        let to_look_at = self.destinations.to_look_at(Instant::now(), boot);
+        let lookable = self.destinations.lookable(Instant::now(), boot);
         let count = self.options.until_idle && self.is_still();
         self.look = Some(Box::pin(async move {
-            let any = !to_look_at.is_empty();
-            let next_due = if any { store.next_due(&to_look_at).await? } else { None };
+            let any = !lookable.is_empty();
+            let next_due = if any { store.next_due(&lookable).await? } else { None };
             let remaining = if count { Some(store.remaining(&open).await?) } else { None };
             Ok(Looked { next_due, now: store.now()?, remaining })
         }));

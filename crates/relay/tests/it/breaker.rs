@@ -14,11 +14,11 @@ use counterfoil_relay::{Board, BreakerStatus, Limits};
 use crate::scene::{SHIPPING, Scene, askable, parks, pass, secs};
 use crate::wire::{Wire, busy, done, down, not_found};
 
-fn opened(scene: &Scene) -> usize {
+pub(crate) fn opened(scene: &Scene) -> usize {
     scene.heard.count(|notice| matches!(notice, Notice::BreakerOpened { .. }))
 }
 
-fn closed(scene: &Scene) -> usize {
+pub(crate) fn closed(scene: &Scene) -> usize {
     scene.heard.count(|notice| matches!(notice, Notice::BreakerClosed { .. }))
 }
 
@@ -132,100 +132,6 @@ async fn misconfigured_answers_burn_two_attempts_in_all() {
     assert_eq!(burnt, 2);
     assert!((64 + 20..64 + 30).contains(&wire.sends().len()), "{}", wire.sends().len());
     relay.stop().await;
-}
-
-/// The poison's backoff is a millisecond, so it is always due first but for the rule.
-#[tokio::test(start_paused = true)]
-async fn a_poison_command_is_not_the_only_probe() {
-    let mut scene = Scene::new();
-    scene.terms.pace.initial = counterfoil_core::domain::Span::from_millis(1);
-    scene.terms.pace.max = secs(60);
-    for id in ["poison", "B", "C"] {
-        scene.enqueue(id).await;
-    }
-    let wire =
-        Wire::new(
-            |id, at| {
-                if id == "poison" || at < Duration::from_secs(200) { down() } else { done(1) }
-            },
-        );
-    let relay = scene.start_on(
-        &scene.store,
-        vec![scene.serving(SHIPPING, wire.clone())],
-        scene.options().workers(1),
-    );
-    pass(199.0).await;
-    let probes = wire.between(1.0, 199.0);
-    assert!(probes.len() > 8, "{probes:?}");
-    for three in probes.windows(3) {
-        let mut three = three.to_vec();
-        three.sort_unstable();
-        assert_eq!(three, ["B", "C", "poison"], "in turns: {probes:?}");
-    }
-    // Back again: two pauses at most, one for the poison's own turn.
-    pass(62.0).await;
-    assert_eq!(closed(&scene), 1, "the poison does not hold it open: {:?}", wire.sends());
-    pass(62.0).await;
-    assert_eq!(scene.state("B").await, "completed");
-    assert_eq!(scene.state("C").await, "completed");
-    pass(600.0).await;
-    assert_eq!(opened(&scene), 1, "alone it opens nothing");
-    relay.stop().await;
-}
-
-/// A command that came after the poison's probe, and was never probed, comes before it.
-#[tokio::test(start_paused = true)]
-async fn the_probe_is_the_due_command_probed_least_recently() {
-    let mut scene = Scene::new();
-    scene.terms.pace.initial = counterfoil_core::domain::Span::from_millis(1);
-    for id in ["A", "B", "poison"] {
-        scene.enqueue(id).await;
-    }
-    let wire = Wire::new(|_, _| down());
-    let relay = scene.start_on(
-        &scene.store,
-        vec![scene.serving(SHIPPING, wire.clone())],
-        scene.options().workers(1),
-    );
-    pass(100.0).await;
-    let seen = wire.sends().len();
-    while wire.sends().len() == seen {
-        pass(0.1).await;
-    }
-    pass(2.0).await;
-    scene.enqueue("new").await;
-    pass(160.0).await;
-    let probes: Vec<_> = wire.sends()[seen..].iter().map(|send| send.id.clone()).collect();
-    // Two others were due before it, and are probed before; the one just probed is not.
-    assert!(probes[1..4].contains(&"new".to_owned()), "{probes:?}");
-    assert_ne!(probes[0], probes[1]);
-    let again = probes[1..].iter().position(|id| *id == probes[0]);
-    assert!(again > probes[1..].iter().position(|id| id == "new"), "{probes:?}");
-    relay.stop().await;
-}
-
-/// A handler without a time-out hangs as the probe.
-#[tokio::test(start_paused = true)]
-async fn a_probe_that_never_ends_does_not_keep_its_destination() {
-    let scene = Scene::new();
-    for id in ["A", "B", "C", "D", "E", "F"] {
-        scene.enqueue(id).await;
-    }
-    let wire = Wire::in_process(|_, at| match at.as_millis() {
-        0..900 => down(),
-        900..3_000 => (Duration::from_secs(1_000_000), down().1),
-        _ => done(1),
-    });
-    let relay = scene.start_on(
-        &scene.store,
-        vec![scene.serving(SHIPPING, wire.clone())],
-        scene.options().workers(5),
-    );
-    pass(29.0).await;
-    assert_eq!((wire.sends().len(), closed(&scene)), (6, 0), "one probe hangs");
-    pass(4.0).await;
-    assert_eq!((opened(&scene), closed(&scene)), (1, 1));
-    relay.kill().await;
 }
 
 /// Only the address of sends is broken: answers to questions do not close the breaker.

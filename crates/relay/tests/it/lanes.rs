@@ -71,7 +71,7 @@ struct Receiver<S> {
     log: Arc<Mutex<Log>>,
 }
 
-/// A command under way; it is no more when this is dropped.
+/// A command under way, until this is dropped.
 struct Flight {
     log: Arc<Mutex<Log>>,
     lane: String,
@@ -187,8 +187,7 @@ fn relay<S: Store>(
         Served::new(destination, terms(on_parked), receiver.clone() as Arc<dyn Transport>)
             .limits(Limits::default().concurrency(4))
     });
-    let options = Options::default().workers(8).seed(seed).owner(format!("relay-{seed}"));
-    let options = options.clock(clock);
+    let options = Options::default().workers(8).seed(seed).clock(clock);
     let relay = Relay::new(store, served.into(), options, Quiet);
     tokio::spawn(async move { drop(relay.run(std::future::pending()).await) })
 }
@@ -199,9 +198,6 @@ async fn retry<S: Store>(store: S) {
         tokio::time::sleep(Duration::from_millis(250)).await;
         let parked = Filter { state: Some("parked".into()), ..Filter::default() };
         let parked = store.list(parked).await.unwrap();
-        if parked.is_empty() {
-            continue;
-        }
         let deed = |command_id| {
             let act = Act::Retry { may_act_twice: false };
             Deed { command_id, act, by_filter: false }
@@ -279,11 +275,8 @@ fn check(log: &Log) {
         let ordered: Vec<_> = ordered.copied().collect();
         assert!(ordered.is_sorted(), "{lane}: {acted:?}");
     }
-    let late = |acted: &Vec<usize>| !acted.is_sorted();
-    let skipped = log.acted.iter().filter(|(lane, acted)| lane.starts_with(SKIP) && late(acted));
-    assert!(skipped.count() > 0, "nothing was skipped");
-    let resent = log.seen.values().filter(|times| **times > 1).count();
-    assert!(resent > 2 * KEYS, "{resent} were sent again");
+    assert!(log.acted.values().any(|acted| !acted.is_sorted()), "nothing was skipped");
+    assert!(log.seen.values().filter(|times| **times > 1).count() > 2 * KEYS, "no resends");
 }
 
 #[tokio::test(start_paused = true)]

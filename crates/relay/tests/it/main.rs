@@ -29,6 +29,7 @@ mod lanes;
 mod lease;
 mod limits;
 mod observer;
+mod probe;
 mod receipt;
 mod relay;
 mod scene;
