@@ -7,10 +7,10 @@ SELECT destination, state, count(*), sum(is_early), sum(lease_until > ?1),
       AND (SELECT o.not_before FROM counterfoil_outbox o WHERE o.n = h.n) > ?1)
     FROM counterfoil_delivery h
     WHERE h.destination = d.destination AND h.ordering_key = d.ordering_key
-      AND h.ordering_key IS NOT NULL AND h.available_at IS NOT NULL)),
+      AND h.turn IS NOT NULL)),
   sum(waits AND NOT is_early AND NOT EXISTS (SELECT 1 FROM counterfoil_delivery h
       WHERE h.destination = d.destination AND h.ordering_key = d.ordering_key
-        AND h.ordering_key IS NOT NULL AND h.available_at IS NOT NULL)
+        AND h.turn IS NOT NULL)
     AND (SELECT h.state IN ('dead', 'uncertain', 'conflict') FROM counterfoil_delivery h
       WHERE h.destination = d.destination AND h.ordering_key = d.ordering_key
         AND h.ordering_key IS NOT NULL ORDER BY h.key_seq LIMIT 1))

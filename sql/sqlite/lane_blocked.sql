@@ -11,5 +11,5 @@ WHERE d.ordering_key IS NOT NULL AND d.state IN ('dead', 'uncertain', 'conflict'
       AND b.ordering_key IS NOT NULL AND b.key_seq < d.key_seq)
   AND NOT EXISTS (SELECT 1 FROM counterfoil_delivery t
     WHERE t.destination = d.destination AND t.ordering_key = d.ordering_key
-      AND t.ordering_key IS NOT NULL AND t.available_at IS NOT NULL)
+      AND t.turn IS NOT NULL)
 ORDER BY waiting DESC, d.n;

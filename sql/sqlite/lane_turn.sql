@@ -1,4 +1,3 @@
 -- by counterfoil_delivery_turn: who has the turn of a lane, one at most.
 SELECT n, state, key_seq FROM counterfoil_delivery
-WHERE destination = ?1 AND ordering_key = ?2 AND ordering_key IS NOT NULL
-  AND available_at IS NOT NULL;
+WHERE destination = ?1 AND ordering_key = ?2 AND turn IS NOT NULL;

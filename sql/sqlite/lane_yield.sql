@@ -1,2 +1,3 @@
 -- by rowid: one behind another gives the turn back.
-UPDATE counterfoil_delivery SET available_at = NULL WHERE n = ?1 AND state = 'pending';
+UPDATE counterfoil_delivery SET available_at = NULL, turn = NULL
+WHERE n = ?1 AND state = 'pending';

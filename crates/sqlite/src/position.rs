@@ -88,7 +88,8 @@ pub(crate) fn write(
 ) -> rusqlite::Result<Written> {
     let (written, attempted) = match transition {
         Transition::Applied { next, attempted } => {
-            (write_next(group, subject, before, next)?, attempted)
+            let round = attempted.as_ref().map(|attempted| attempted.round);
+            (write_next(group, subject, (before, round), next)?, attempted)
         }
         Transition::Ignored { reason, attempted } => (Written::Ignored(reason), attempted),
         Transition::Refused(reason) => (Written::Refused(reason), None),
@@ -105,7 +106,7 @@ pub(crate) fn write(
 fn write_next(
     group: &mut Group<'_>,
     subject: Subject<'_>,
-    before: &Position,
+    (before, attempted_round): (&Position, Option<u32>),
     next: Next,
 ) -> rusqlite::Result<Written> {
     match (before, next) {
@@ -125,13 +126,17 @@ fn write_next(
             insert_contradiction(group, subject.command_id, ended.round, &report)?;
             Ok(Written::Contradicted)
         }
+        // It speaks of the round of its own attempt, which ended before this one began.
+        (Position::Open(open), Next::Contradicted(report)) => {
+            let round = attempted_round.unwrap_or(open.round);
+            insert_contradiction(group, subject.command_id, round, &report)?;
+            Ok(Written::Contradicted)
+        }
         // A redelivery, which no relay and no report begins.
-        (Position::Ended(_), Next::Open(_) | Next::Ended(_))
-        | (Position::Open(_), Next::Contradicted(_)) => Ok(Written::Ignored(Reason::Ended)),
+        (Position::Ended(_), Next::Open(_) | Next::Ended(_)) => Ok(Written::Ignored(Reason::Ended)),
     }
 }
 
-/// Writes the delivery whole; whether it was still as read.
 /// Gives the turn of its lane on, if it has one.
 pub(crate) fn give_turn(group: &mut Group<'_>, subject: Subject<'_>) -> rusqlite::Result<()> {
     match subject.lane {
@@ -140,6 +145,7 @@ pub(crate) fn give_turn(group: &mut Group<'_>, subject: Subject<'_>) -> rusqlite
     }
 }
 
+/// Writes the delivery whole; whether it was still as read.
 pub(crate) fn update(
     group: &mut Group<'_>,
     subject: Subject<'_>,

@@ -6,9 +6,11 @@
 --
 -- No row of a version before this one has an ordering key: both doors refused it.
 
+-- 1 while it has the turn of its lane, else NULL: a column of its own, since an index that names
+-- available_at would cost every claim a cursor.
+ALTER TABLE counterfoil_delivery ADD COLUMN turn INTEGER;
 CREATE UNIQUE INDEX counterfoil_delivery_turn
-  ON counterfoil_delivery(destination, ordering_key)
-  WHERE ordering_key IS NOT NULL AND available_at IS NOT NULL;
+  ON counterfoil_delivery(destination, ordering_key) WHERE turn IS NOT NULL;
 -- As before, but without the state: an index that names a column which a claim changes costs every
 -- claim a cursor. What is parked past its expiry stays in it until a person ends it.
 DROP INDEX counterfoil_delivery_expiry;
@@ -119,15 +121,16 @@ BEGIN
       WHERE destination = NEW.destination AND ordering_key = NEW.ordering_key);
   UPDATE counterfoil_lane SET last = last + 1
   WHERE destination = NEW.destination AND ordering_key = NEW.ordering_key;
-  INSERT INTO counterfoil_delivery(n, destination, state, available_at, expires_at, ordering_key,
-    key_seq)
+  INSERT INTO counterfoil_delivery(n, destination, state, available_at, turn, expires_at,
+    ordering_key, key_seq)
   SELECT NEW.n, NEW.destination, 'pending',
-    CASE WHEN NEW.ordering_key IS NOT NULL AND EXISTS (SELECT 1 FROM counterfoil_delivery
-        WHERE destination = NEW.destination AND ordering_key = NEW.ordering_key
-          AND ordering_key IS NOT NULL)
-      THEN NULL ELSE coalesce(NEW.not_before, NEW.recorded_at) END,
+    CASE WHEN waits THEN NULL ELSE coalesce(NEW.not_before, NEW.recorded_at) END,
+    CASE WHEN waits OR NEW.ordering_key IS NULL THEN NULL ELSE 1 END,
     NEW.expires_at, NEW.ordering_key, (SELECT last FROM counterfoil_lane
-      WHERE destination = NEW.destination AND ordering_key = NEW.ordering_key);
+      WHERE destination = NEW.destination AND ordering_key = NEW.ordering_key)
+  FROM (SELECT NEW.ordering_key IS NOT NULL AND EXISTS (SELECT 1 FROM counterfoil_delivery
+    WHERE destination = NEW.destination AND ordering_key = NEW.ordering_key
+      AND ordering_key IS NOT NULL) AS waits);
 END;
 
 -- As before, but that order and expiry are the command's own.
@@ -146,6 +149,8 @@ WHEN (last_insert_rowid() = NEW.n AND NEW.state = 'pending' AND NEW.round = 1
         WHERE l.destination = o.destination AND l.ordering_key = o.ordering_key)
       AND (NEW.available_at = coalesce(o.not_before, o.recorded_at)
         OR (NEW.available_at IS NULL AND NEW.ordering_key IS NOT NULL))
+      AND NEW.turn IS CASE WHEN NEW.ordering_key IS NOT NULL AND NEW.available_at IS NOT NULL
+        THEN 1 END
       AND NEW.expires_at IS o.expires_at)
     AND NOT EXISTS (SELECT 1 FROM counterfoil_delivery WHERE n = NEW.n)
     AND NOT EXISTS (SELECT 1 FROM counterfoil_receipt WHERE n = NEW.n)) IS NOT TRUE

@@ -1,6 +1,6 @@
 //! Lanes: who goes next among the commands of one ordering key.
 //!
-//! Guarantees: whoever has the turn has an `available_at`, and a unique index lets it be one; the
+//! Guarantees: whoever has the turn has an `available_at` and a `turn`, and a unique index lets it be one; the
 //! turn goes on in the transaction that frees it. Does not: see what a stranger's report frees; a
 //! sweep does.
 
@@ -63,10 +63,6 @@ pub(crate) fn turn(
     lane: Lane<'_>,
     on_parked: Option<OnParked>,
 ) -> rusqlite::Result<()> {
-    let holder = find(group, Sql::LaneTurn, lane)?;
-    if holder.as_ref().is_some_and(|holder| !holder.waits()) {
-        return Ok(());
-    }
     let on_parked = match on_parked {
         Some(on_parked) => on_parked,
         None => destination::on_parked(group, lane.destination)?,
@@ -75,9 +71,10 @@ pub(crate) fn turn(
         OnParked::Block => find(group, Sql::LaneFirst, lane)?,
         OnParked::Skip => find(group, Sql::LaneFirstWaiting, lane)?,
     };
+    // Most lanes are empty after an end: then who has the turn is not asked.
     let Some(first) = first else { return Ok(()) };
-    if let Some(holder) = holder {
-        if holder.n == first.n || first.key_seq > holder.key_seq {
+    if let Some(holder) = find(group, Sql::LaneTurn, lane)? {
+        if !holder.waits() || holder.n == first.n || first.key_seq > holder.key_seq {
             return Ok(());
         }
         group.sql(Sql::LaneYield)?.execute([holder.n])?;

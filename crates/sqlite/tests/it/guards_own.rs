@@ -138,6 +138,7 @@ fn even_where_a_delivery_was_lost_a_stranger_can_make_only_the_first_one_of_his_
         "in_doubt = 1",
         "ordering_key = 'x'",
         "key_seq = 1",
+        "turn = 1",
         "token = 1",
         "lease_until = 1764421200000000",
         "lease_owner = 'x'",

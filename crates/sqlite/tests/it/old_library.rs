@@ -67,6 +67,14 @@ for verb in ["INSERT", "INSERT OR IGNORE", "INSERT OR REPLACE", "INSERT OR FAIL"
     print(run(inbox, verb), run(inbox, verb).replace("UNIQUE", "unique"))
 print(run("UPDATE counterfoil_outbox SET body = 'x'"), run("DELETE FROM counterfoil_outbox"),
       run("UPDATE counterfoil_delivery SET state = 'x'"), run("DELETE FROM counterfoil_delivery"))
+ordered = " INTO counterfoil_outbox(command_id, destination, kind, body, ordering_key) " \
+    "VALUES (?, 'd', 'k', 'b', ?)"
+print(run("INSERT" + ordered, "o-1", "K"), run("REPLACE" + ordered, "o-2", "K"),
+      run("REPLACE" + ordered, "o-1", "K"), run("INSERT OR IGNORE" + ordered, "o-2", "L"),
+      run("UPDATE counterfoil_lane SET last = last + 1"), run("DELETE FROM counterfoil_lane"),
+      store.execute("SELECT group_concat(key_seq || ':' || (available_at IS NULL)) FROM ("
+                    "SELECT * FROM counterfoil_delivery WHERE ordering_key = 'K' ORDER BY key_seq)"
+                    ).fetchone()[0])
 print(run("INSERT INTO counterfoil_input(stream, id, kind, name) VALUES ('t', 'i', 'start', 'n')"))
 print(store.execute("PRAGMA integrity_check").fetchone()[0])
 "#;
@@ -157,6 +165,8 @@ fn python_writes_by_the_same_rules() {
     let own =
         "IntegrityError CF0110 IntegrityError CF0110 IntegrityError CF0120 IntegrityError CF0120";
     assert_eq!(lines.next().unwrap(), own);
+    let lanes = "1 1 0 IntegrityError CF0104 IntegrityError CF0126 IntegrityError CF0126 1:0,2:1";
+    assert_eq!(lines.next().unwrap(), lanes);
     assert_eq!(lines.collect::<Vec<_>>(), ["1", "ok"]);
     let kept = "SELECT CAST(count(*) AS TEXT) FROM counterfoil_contradiction";
     assert_eq!(fixture.text(kept), "7");

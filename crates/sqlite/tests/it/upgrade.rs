@@ -25,13 +25,26 @@ const VERSION_5: [&str; 5] = [
     include_str!("../../../../sql/sqlite/schema/0005_own.sql"),
 ];
 
+/// The file that made version 6 of it.
+const VERSION_6: &str = include_str!("../../../../sql/sqlite/schema/0006_expiry.sql");
+
 /// A file of version 5, and what its own program wrote with triggers off.
 fn version_5(rows: &str) -> (TempDir, PathBuf) {
+    older(&VERSION_5, rows)
+}
+
+/// A file of version 6 alike.
+fn version_6(rows: &str) -> (TempDir, PathBuf) {
+    let files: Vec<_> = VERSION_5.into_iter().chain([VERSION_6]).collect();
+    older(&files, rows)
+}
+
+fn older(files: &[&str], rows: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
     let old = Connection::open(&path).unwrap();
     old.pragma_update(None, "journal_mode", "wal").unwrap();
-    for file in VERSION_5 {
+    for file in files {
         old.execute_batch(file).unwrap();
     }
     old.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
@@ -52,7 +65,7 @@ fn rows(path: &PathBuf) -> Vec<String> {
     for table in list(tables) {
         let columns = format!(
             "SELECT name FROM pragma_table_info('{table}') \
-             WHERE NOT ('{table}' = 'counterfoil_delivery' AND name = 'expires_at')"
+             WHERE NOT ('{table}' = 'counterfoil_delivery' AND name IN ('expires_at', 'turn'))"
         );
         let columns = list(&columns).join(") || ', ' || quote(");
         rows.extend(list(&format!("SELECT '{table} ' || quote({columns}) FROM {table}")));
@@ -148,4 +161,39 @@ async fn work_goes_on_in_an_upgraded_file() {
     let report = audit(&store, AuditOptions::default()).await.unwrap();
     assert_eq!(report.violations, []);
     assert_eq!(store.restored(Micros::EARLIEST, "ada").await.unwrap(), 0);
+}
+
+/// Ordering keys came with version 7; a service that keeps its connection open may use them at
+/// once, and what expires goes on to expire.
+#[tokio::test]
+async fn a_file_of_version_6_takes_ordering_keys() {
+    let (_folder, path) = version_6(STATES);
+    let stranger = Connection::open(&path).unwrap();
+    let insert = |id: &str, column: &str, value: &str| {
+        let sql = format!(
+            "INSERT INTO counterfoil_outbox(command_id, destination, kind, body, {column}) \
+             VALUES ('{id}', 'shipping', 'k', 'b', {value})"
+        );
+        stranger.execute(&sql, []).map_err(|error| error.to_string())
+    };
+    assert_eq!(insert("expires", "expires_at", "1764421200000000"), Ok(1));
+    assert!(insert("o-1", "ordering_key", "'A'").unwrap_err().contains("CF0113"));
+    let before = rows(&path);
+    let (_, schema) = init(&path, None).unwrap();
+    assert_eq!((schema.found, schema.version), (6, SCHEMA_VERSION));
+    assert_eq!(rows(&path), before);
+    let new = Fixture::empty();
+    let indexes = "SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema \
+                   WHERE type = 'index' ORDER BY name)";
+    let upgraded: String = stranger.query_row(indexes, [], |row| row.get(0)).unwrap();
+    assert_eq!(upgraded, new.text(indexes));
+    assert_eq!(insert("o-1", "ordering_key", "'A'"), Ok(1));
+    assert_eq!(insert("o-2", "ordering_key", "'A'"), Ok(1));
+    let store = SqliteStore::open(&path, Options::default()).unwrap();
+    declare(&store).await;
+    let swept = store.sweep(10, None).await.unwrap();
+    assert_eq!(swept.expired, [("expires".to_owned(), "shipping".to_owned())]);
+    let claimed = store.exchange(claim(10)).await.unwrap().claimed;
+    let ids: Vec<_> = claimed.iter().map(|one| one.command.command_id.as_str()).collect();
+    assert_eq!(ids, ["o-1"], "one at a time");
 }

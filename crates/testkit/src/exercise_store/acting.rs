@@ -229,3 +229,14 @@ pub(super) async fn a_probe_burns_no_attempt<H: Hands>(hands: H) {
     scene.advance(700);
     assert_eq!(scene.claim().await.delivery.attempts, 1);
 }
+
+pub(super) async fn a_late_completion_contradicts_its_own_round<H: Hands>(hands: H) {
+    let scene = Scene::new(hands, forever()).await;
+    let stale = scene.claimed("a").await;
+    assert_eq!(scene.report("a", ReceiptOutcome::Rejected).await, Reported::Recorded);
+    assert_eq!(scene.does("a", REDELIVER).await, done("rejected", "pending"));
+    assert_eq!(scene.settle(&stale, completed()).await, Settled::Contradicted);
+    assert_eq!(scene.state("a").await, "pending", "the new round goes on");
+    let facts = scene.store.facts(FactsFrom::default(), 10).await.unwrap();
+    assert_eq!(facts.commands[0].contradictions, [(1, "completed".into())]);
+}

@@ -61,6 +61,7 @@ macro_rules! store_suite {
                 an_ended_one_is_sent_again
                 past_the_window_a_redelivery_needs_a_persons_word
                 a_late_completion_ends_its_own_round_only
+                a_late_completion_contradicts_its_own_round
                 a_filter_touches_nothing_in_doubt
                 deeds_are_done_one_by_one
                 a_paused_destination_is_resumed

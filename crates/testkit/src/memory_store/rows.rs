@@ -277,11 +277,12 @@ impl Rows {
     pub(super) fn apply(&mut self, n: i64, transition: Transition, beside: Beside) -> Change {
         match transition {
             Transition::Applied { next, attempted } => {
+                let round = attempted.as_ref().map(|attempted| attempted.round);
                 self.keep_attempt(n, attempted, beside);
                 let change = match next {
                     Next::Open(delivery) => self.put_open(n, delivery, beside),
                     Next::Ended(receipt) => self.end(n, receipt, beside),
-                    Next::Contradicted(report) => self.contradict(n, report, beside.now),
+                    Next::Contradicted(report) => self.contradict(n, round, report, beside.now),
                 };
                 if let Some(lane) = self.lane_of(n) {
                     self.give_turn(&lane, beside.now);
@@ -332,8 +333,16 @@ impl Rows {
         Change::Ended(outcome)
     }
 
-    fn contradict(&mut self, n: i64, report: Report, now: Micros) -> Change {
-        let round = self.receipts_of(n).next_back().map_or(0, |entry| entry.receipt.round);
+    fn contradict(
+        &mut self,
+        n: i64,
+        attempted: Option<u32>,
+        report: Report,
+        now: Micros,
+    ) -> Change {
+        let newest = self.receipts_of(n).next_back().map_or(0, |entry| entry.receipt.round);
+        // Where another round is open, it speaks of the round of its own attempt.
+        let round = attempted.filter(|_| self.deliveries.contains_key(&n)).unwrap_or(newest);
         let id = self.outbox.get(&n).map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
         self.contradict_id(id, round, report, now)
     }
