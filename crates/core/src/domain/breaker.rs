@@ -233,7 +233,7 @@ mod tests {
         assert!(!failing(&[1, 2, 3, 4]).is_open());
         assert!(!failing(&[1, 1, 1, 1, 1, 1, 1]).is_open(), "one poison command");
         assert!(!failing(&[1, 2, 1, 2, 1, 2]).is_open(), "two commands");
-        assert!(!failing(&[1, 2, 3, 3, 3, 3, 3]).is_open(), "three, but not among the last five");
+        assert!(!failing(&[1, 2, 2, 2, 2, 2, 3]).is_open(), "three, but not among the last five");
         assert!(failing(&[1, 2, 1, 2, 3]).is_open());
         for between in [Health::Works, Health::Busy, Health::Nothing] {
             let mut breaker = failing(&[1, 2, 3, 4]);
