@@ -104,7 +104,8 @@ fn read_due(
         let command = match (known, row::outbox(row, 15, looking.body_bytes_max)?) {
             (Ok(()), Ok(command)) => Ok(command),
             (Err(why), _) | (Ok(()), Err(why)) => {
-                let command_id = row::bytes(row, 16)?.unwrap_or_default().to_vec();
+                let unnamed = || format!("n={}", delivery.n).into_bytes();
+                let command_id = row::bytes(row, 16)?.map_or_else(unnamed, <[u8]>::to_vec);
                 Err(Broken { command_id, kind: row::lossy(row, 21)?.unwrap_or_default(), why })
             }
         };
