@@ -1,7 +1,8 @@
 //! `counterfoil.toml`: what is written there, and what it means.
 //!
-//! Guarantees: an unknown key and a value that breaks a rule are refused before anything is sent, with the line and the way out. Does not: read the variables
-//! and files of secrets for verbs that do not need them.
+//! Guarantees: an unknown key and a value that breaks a rule are refused before anything is sent,
+//! with the line and the way out. Does not: read the variables and files of secrets for verbs that
+//! do not need them.
 
 mod announce;
 mod api;

@@ -193,5 +193,5 @@ fn a_keyless_receiver_that_hangs_after_its_commit_is_called_once_for_ever() {
     assert_eq!(shown["in_doubt"], true);
     assert_eq!((jobs(&desk), calls(&desk)), (1, 1));
     let told = desk.run(&["show", "a"]);
-    assert!(told.is_done().out.contains("next: a person looks at the receiver"), "{told:?}");
+    assert!(told.is_done().out.contains("next: a person; it may have been done"), "{told:?}");
 }

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_bad_line_is_named() {
-        let file = "{\"id\":\"a\",\"outcome\":\"completed\",\"evidence\":\"job 1\",\"result\":\"1\"}\n\
+        let file = "{\"id\":\"a\",\"outcome\":\"completed\",\"evidence\":\"e\",\"result\":\"1\"}\n\
              \n{\"id\":\"b\"}\n\
              {\"id\":\"c\",\"outcome\":\"done\",\"evidence\":\"x\"}\n\
              {\"id\":\"a\",\"outcome\":\"rejected\",\"evidence\":\"x\"}\n\
