@@ -6,18 +6,18 @@ use std::net::{TcpListener, TcpStream};
 use crate::program::{Desk, PATIENCE, Running, configuration, wait_until};
 
 /// The configuration of one destination, with this `[api]`.
-fn configure(desk: &Desk, port: u16, more: &str, api: &str) {
+pub(crate) fn configure(desk: &Desk, port: u16, more: &str, api: &str) {
     let text = format!("{}\n[api]\n{api}\n", configuration(port, "\"forever\"", more));
     desk.write("counterfoil.toml", &text);
 }
 
 /// The port of the API of a relay that was just started.
-fn port_of(relay: &Running) -> u16 {
+pub(crate) fn port_of(relay: &Running) -> u16 {
     let line = relay.hear("listening on http://");
     line.rsplit(':').next().unwrap().trim().parse().unwrap()
 }
 
-fn say(port: u16, request: &str, headers: &str, body: &str) -> String {
+pub(crate) fn say(port: u16, request: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let len = body.len();

@@ -5,9 +5,13 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use counterfoil_console::{Api, ApiError, ApiOptions};
+use counterfoil_console::{Api, ApiError, ApiOptions, Board, Counters, Standing};
+use counterfoil_core::audit::Expect;
 use counterfoil_core::domain::Span;
+use counterfoil_core::port::{Notice, Observer};
+use counterfoil_relay::TracingObserver;
 use counterfoil_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -15,6 +19,56 @@ use tokio::task::JoinHandle;
 
 use crate::config::ApiSettings;
 use crate::exit::Failure;
+
+/// What the API shows beside the store.
+pub(super) struct Shown {
+    /// The destinations of the configuration.
+    pub(super) served: Vec<String>,
+    /// Queries of the user's own, with the kind of their commands.
+    pub(super) expect: Vec<(String, Option<String>)>,
+    /// How long a stop waits.
+    pub(super) drain: Span,
+    /// What the relay counts.
+    pub(super) counters: Arc<Counters>,
+    /// How the relay's destinations stand.
+    pub(super) board: RelayBoard,
+}
+
+/// How the relay's destinations stand, and its workers.
+#[derive(Debug)]
+pub(super) struct RelayBoard {
+    /// The relay writes it.
+    pub(super) board: Arc<counterfoil_relay::Board>,
+    /// How many sends it may have in flight.
+    pub(super) workers: usize,
+}
+
+impl Board for RelayBoard {
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        let standings = self.board.standings().into_iter();
+        let shown = standings.map(|(destination, standing)| {
+            Standing::new(destination.as_str(), standing.running, standing.breaker.name())
+        });
+        shown.collect()
+    }
+}
+
+/// Counts what the relay tells, and logs it.
+#[derive(Clone, Default)]
+pub(super) struct Counted {
+    pub(super) counters: Arc<Counters>,
+}
+
+impl Observer for Counted {
+    fn notice(&self, notice: &Notice) {
+        self.counters.notice(notice);
+        TracingObserver.notice(notice);
+    }
+}
 
 /// An API that is being served.
 pub(super) struct Serving {
@@ -29,13 +83,19 @@ pub(super) struct Serving {
 pub(super) async fn start(
     store: &SqliteStore,
     settings: ApiSettings,
-    served: Vec<String>,
-    drain: Span,
+    shown: Shown,
 ) -> Result<Serving, Failure> {
     let mut options = ApiOptions::default();
     options.tokens = settings.tokens;
-    options.served = Some(served);
-    options.drain = drain.to_std();
+    options.served = Some(shown.served);
+    options.drain = shown.drain.to_std();
+    let expect = shown.expect.into_iter().map(|(sql, kind)| match kind {
+        Some(kind) => Expect::new(sql).kind(kind),
+        None => Expect::new(sql),
+    });
+    options.expect = expect.collect();
+    options.counters = Some(shown.counters);
+    options.board = Some(Arc::new(shown.board));
     let api = Api::new(store.clone(), options).map_err(Failure::could_not_run)?;
     let refused = |error| no_address(settings.listen, &error);
     let listener = TcpListener::bind(settings.listen).await.map_err(refused)?;

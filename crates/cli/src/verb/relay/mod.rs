@@ -10,13 +10,14 @@ mod summary;
 use std::sync::Arc;
 
 use counterfoil_core::port::store::Remaining;
-use counterfoil_relay::{Options, Served, TracingObserver};
+use counterfoil_relay::{Options, Served};
 
 use super::transport::transport;
 use super::{Found, block_on_many, stop};
 use crate::args::{Relay, Shared};
 use crate::config::{ApiSettings, RelaySettings, warnings};
 use crate::exit::{Ended, Exit, Failure};
+use api::{Counted, RelayBoard, Shown};
 use summary::Summary;
 
 /// Does `relay`.
@@ -48,18 +49,27 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
         let served = served.collect::<Result<Vec<_>, Failure>>()?;
         let store = found.open_to_send()?;
         let stop = stop::listen(args.end_with_stdin)?;
+        let options = options(&settings, args);
+        let counted = Counted::default();
         let api = match api {
             Some(api) => {
-                Some(api::start(&store, api, config.destination_names(), settings.drain).await?)
+                let (board, workers) = (Arc::clone(&options.board), settings.workers as usize);
+                let shown = Shown {
+                    served: config.destination_names(),
+                    expect: config.expect()?,
+                    drain: settings.drain,
+                    counters: Arc::clone(&counted.counters),
+                    board: RelayBoard { board, workers },
+                };
+                Some(api::start(&store, api, shown).await?)
             }
             None => None,
         };
-        let options = options(&settings, args);
         let options = match announce {
             Some(announce) => options.announce(announce),
             None => options,
         };
-        let summary = Summary::new(TracingObserver);
+        let summary = Summary::new(counted);
         let relay = counterfoil_relay::Relay::new(store, served, options, summary.clone());
         let end = relay.run(stop).await.map_err(Failure::could_not_run);
         // Receipts were taken as long as sends were in flight.
