@@ -11,6 +11,7 @@
 )]
 
 mod act;
+mod announce;
 mod api;
 mod audit;
 mod backup;
