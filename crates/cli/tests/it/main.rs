@@ -13,6 +13,8 @@
 mod act;
 mod announce;
 mod api;
+mod api_relay;
+mod api_schemathesis;
 mod audit;
 mod backup;
 mod configuration;
