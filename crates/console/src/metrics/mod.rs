@@ -24,6 +24,7 @@ use counterfoil_core::port::read::Status;
 pub use counters::Counters;
 pub(crate) use glimpse::Glimpse;
 
+use crate::board::Board;
 use crate::desk::Desk;
 use crate::json;
 use crate::options::ApiOptions;
@@ -102,7 +103,7 @@ fn seen(page: &mut Page, options: &ApiOptions) {
     if let Some(board) = board {
         workers.add(&[], board.workers() as u64);
     }
-    let standings = board.map(|board| board.standings()).unwrap_or_default();
+    let standings = board.map(Board::standings).unwrap_or_default();
     let mut in_flight = page.begin(&family::IN_FLIGHT);
     for standing in &standings {
         in_flight.add(&[&standing.destination], standing.in_flight as u64);
@@ -183,8 +184,7 @@ mod tests {
             let states = [("pending".to_owned(), 1)].into();
             status.destinations.insert(format!("d{n}"), states);
         }
-        let mut options = ApiOptions::default();
-        options.served = Some(Vec::new());
+        let options = ApiOptions { served: Some(Vec::new()), ..ApiOptions::default() };
         let page = text(&options, Some(&status));
         assert!(page.len() < 300_000, "{}", page.len());
         let rest = 10_000 - DESTINATIONS_MAX;

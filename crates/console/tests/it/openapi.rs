@@ -85,23 +85,12 @@ async fn asked<S: counterfoil_core::port::Store>(
     answered
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn real_answers_are_as_it_says() {
-    let mut options = options();
-    options.served = Some(vec!["mail".into()]);
-    let scene = in_a_file(options).await;
-    for id in ["a", "b", "c"] {
-        scene.enqueue(id).await;
-        let claimed = scene.claim().await;
-        let outcome = match id {
-            "a" => completed(),
-            "b" => Outcome::unknown("reset"),
-            _ => Outcome::Conflict { reason: "other content".into() },
-        };
-        scene.settle(&claimed, outcome).await;
-    }
+type Call = ((&'static str, &'static str), (&'static str, &'static str, &'static str), u16);
+
+/// Method and path; caller, id and body; the status.
+fn calls() -> Vec<Call> {
     let show = ("GET", "/v1/commands/{id}");
-    for (operation, call, status) in [
+    vec![
         (("GET", "/livez"), (EYE, "", ""), 200),
         (("GET", "/readyz"), (EYE, "", ""), 200),
         (("GET", "/metrics"), (EYE, "", ""), 200),
@@ -140,7 +129,25 @@ async fn real_answers_are_as_it_says() {
         (("POST", "/v1/destinations/{name}/resume"), (OPS, "shpo", "{}"), 404),
         (show, (EYE, "a", ""), 200),
         (show, (EYE, "c", ""), 200),
-    ] {
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn real_answers_are_as_it_says() {
+    let mut options = options();
+    options.served = Some(vec!["mail".into()]);
+    let scene = in_a_file(options).await;
+    for id in ["a", "b", "c"] {
+        scene.enqueue(id).await;
+        let claimed = scene.claim().await;
+        let outcome = match id {
+            "a" => completed(),
+            "b" => Outcome::unknown("reset"),
+            _ => Outcome::Conflict { reason: "other content".into() },
+        };
+        scene.settle(&claimed, outcome).await;
+    }
+    for (operation, call, status) in calls() {
         let answered = asked(&scene, operation, call).await;
         assert_eq!(answered.status, status, "{operation:?} {call:?}: {answered:?}");
     }
