@@ -25,6 +25,10 @@ impl World<'_> {
     /// Draws what befalls a process within the next `ms`, in which it waits for the world.
     pub(super) fn endanger(&mut self, slot: usize, pid: u64, ms: u64) {
         let rates = self.plan.rates.clone();
+        if let Some((_, ms)) = self.plan.outage.take_if(|(from, _)| *from <= self.now_ms) {
+            let at = self.dice.between(0, 800);
+            self.later(at, Event::Outage { ms });
+        }
         if self.fails(rates.crash) {
             let at = self.dice.between(0, ms + 5);
             self.later(at, Event::Crash { slot, pid });
@@ -58,6 +62,18 @@ impl World<'_> {
         self.trace.line(self.now_ms, format_args!("relay {pid} crashes"));
         let ms = self.dice.delay(40_000);
         self.later(ms, Event::Start { slot });
+    }
+
+    /// All relays die at once and stay away for `ms`.
+    pub(super) fn black_out(&mut self, ms: u64) {
+        self.coverage.count("outages");
+        self.trace.line(self.now_ms, format_args!("no relay runs for {ms} ms"));
+        self.dark_until_ms = self.now_ms + ms;
+        for slot in 0..self.slots.len() {
+            if let Some(pid) = self.slots[slot].as_ref().map(|process| process.pid) {
+                self.crash(slot, pid);
+            }
+        }
     }
 
     pub(super) fn pause(&mut self, slot: usize, pid: u64, how: Pause, ms: u64) {
@@ -106,11 +122,21 @@ impl World<'_> {
         self.coverage.count(if step.micros > 0 { "clock steps ahead" } else { "clock steps back" });
         let secs = step.micros / 1_000_000;
         self.trace.line(self.now_ms, format_args!("the machine's clock steps {secs} s"));
-        if self.app.now().is_err() {
-            // As any process whose clock jumped, the user's own ends and is started again.
-            let machine = Arc::clone(&self.machine);
-            self.app = self.app.reopen(SimClock(Arc::new(ProcessClock::new(machine, 0))));
+        self.reopen_app();
+    }
+
+    /// The user's own process ends and is started again: it keeps no clock of its own.
+    fn reopen_app(&mut self) {
+        let machine = Arc::clone(&self.machine);
+        self.app = self.app.reopen(SimClock(Arc::new(ProcessClock::new(machine, 0))));
+    }
+
+    /// A person looks at what is paused, and resumes it.
+    pub(super) fn look_after(&mut self) {
+        for site in self.plan.sites.clone() {
+            self.app.set_paused(site.name.as_str(), None);
         }
+        self.later(1_000, Event::Look);
     }
 
     /// From now on nothing goes wrong.
@@ -122,10 +148,7 @@ impl World<'_> {
                 self.resume(slot, pid);
             }
         }
-        for site in self.plan.sites.clone() {
-            self.app.set_paused(site.name.as_str(), None);
-        }
-        self.later(1_000, Event::Look);
+        self.look_after();
     }
 
     /// The user's own process records a command.

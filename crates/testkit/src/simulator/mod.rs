@@ -8,9 +8,13 @@
 mod coverage;
 mod dice;
 mod fault;
+mod judge;
+mod life;
 mod network;
+mod notice;
 mod plan;
 mod process;
+mod question;
 mod receiver;
 mod report;
 mod request;

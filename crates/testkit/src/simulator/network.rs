@@ -1,16 +1,15 @@
 //! What lies between a relay and a receiver, and what becomes of a request on its way.
 //!
 //! Guarantees: a request acts only while it may live by its contract; an answer of a gateway means
-//! that the receiver has not seen the request. Does not: make a "not there" of a question that the
-//! receiver would answer otherwise, but for an address that is wrong from the beginning.
+//! that the receiver has not seen the request. Does not: carry questions; see `question`.
 
-use counterfoil_core::domain::{Answer, Judge, Outcome, ResultBody, Span};
+use counterfoil_core::domain::{Judge, Outcome, ResultBody, Span};
 use tokio::sync::oneshot;
 
 use super::Broken;
 use super::plan::Folds;
-use super::receiver::{Told, Word};
-use super::request::{Asking, Sending};
+use super::receiver::Word;
+use super::request::Sending;
 use super::site::{Kind, Site};
 use super::world::{Event, World};
 
@@ -24,14 +23,6 @@ pub(super) struct Flight {
     id: String,
     /// `None` for the second of two that the network made of one.
     reply: Option<oneshot::Sender<Outcome>>,
-}
-
-/// A question on its way to a receiver.
-#[derive(Debug)]
-pub(super) struct Inquiry {
-    site: usize,
-    id: String,
-    reply: oneshot::Sender<Answer>,
 }
 
 impl World<'_> {
@@ -78,7 +69,7 @@ impl World<'_> {
     }
 
     /// How long something is on its way.
-    fn travel(&mut self, slow: u64, longest: u64) -> u64 {
+    pub(super) fn travel(&mut self, slow: u64, longest: u64) -> u64 {
         if self.fails(slow) {
             self.coverage.count("delays");
             self.dice.between(0, longest)
@@ -250,68 +241,6 @@ impl World<'_> {
         if let Err(broken) = self.watch.judge_effect(id, &self.app) {
             self.breaks(broken);
         }
-    }
-
-    /// A question leaves.
-    pub(super) fn asks(&mut self, slot: usize, pid: u64, asking: Asking) {
-        self.coverage.count("questions");
-        let Asking { site: place, id, reply } = asking;
-        self.trace.line(self.now_ms, format_args!("relay {pid} asks about {id}"));
-        if self.watch.has_ended(&id) {
-            self.coverage.count("control questions");
-        }
-        let site = &self.plan.sites[place];
-        let (Some(asked), life) = (site.asked, site.life_ms) else {
-            let what = format!("{id} at {:?}", site.kind);
-            return self.breaks(Broken::new("only who can be asked is asked", what));
-        };
-        self.endanger(slot, pid, 500);
-        let rates = self.plan.rates.clone();
-        if self.fails(rates.request_lost) {
-            if self.dice.chance(600) {
-                self.limbo_told.push(reply);
-            }
-            return;
-        }
-        let ms = self.travel(rates.slow, life);
-        if asked.is_misrouted {
-            self.coverage.count("questions to a wrong address");
-            let answer = if asked.in_words {
-                Answer::Unclear { reason: "HTTP 404 without the words".into() }
-            } else {
-                Answer::NotThere { believed: false, reason: "HTTP 404".into() }
-            };
-            return self.later(ms, Event::Tell(reply, answer));
-        }
-        if self.fails(rates.gateway) {
-            let answer = Answer::Unclear { reason: "HTTP 502".into() };
-            return self.later(ms, Event::Tell(reply, answer));
-        }
-        self.later(ms, Event::Inquire(Inquiry { site: place, id, reply }));
-    }
-
-    /// A question arrives at its receiver.
-    pub(super) fn inquired(&mut self, inquiry: Inquiry) {
-        let Inquiry { site: place, id, reply } = inquiry;
-        let told = self.receivers[place].tell(&id);
-        self.trace.line(self.now_ms, format_args!("  asked about {id}: {told:?}"));
-        let believed = self.plan.sites[place].asked.is_some_and(|asked| asked.in_words);
-        let answer = match told {
-            Told::Done => Answer::Done {
-                result: ResultBody::whole(format!("done {id}")),
-                evidence: "HTTP 200".into(),
-            },
-            Told::Refused => Answer::Refused { reason: "refused".into() },
-            Told::InProgress => Answer::InProgress { retry_after: None },
-            Told::NotThere => Answer::NotThere { believed, reason: "no such key".into() },
-        };
-        if self.fails(self.plan.rates.answer_lost) {
-            self.limbo_told.push(reply);
-            return;
-        }
-        let slow = self.plan.rates.slow;
-        let ms = self.travel(slow, 5_000);
-        self.later(ms, Event::Tell(reply, answer));
     }
 }
 

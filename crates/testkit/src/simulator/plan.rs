@@ -107,6 +107,9 @@ pub(super) struct Plan {
     pub(super) heal_ms: u64,
     pub(super) rates: Rates,
     pub(super) clock_steps: Vec<ClockStep>,
+    /// All relays die at once and stay away: from which time on, when one of them asks something
+    /// of the world; and how long.
+    pub(super) outage: Option<(u64, u64)>,
 }
 
 const HOUR: i64 = 3_600_000_000;
@@ -131,7 +134,7 @@ impl Plan {
             let off = if skewed { dice.between(0, 2 * SKEW_MAX) } else { SKEW_MAX };
             i64::try_from(off).unwrap_or(0) - i64::try_from(SKEW_MAX).unwrap_or(0)
         };
-        Ok(Self {
+        let mut plan = Self {
             orders,
             relays,
             skews: (0..relays).map(|_| skew(dice)).collect(),
@@ -139,9 +142,26 @@ impl Plan {
             poll_ms: dice.between(200, 5_000),
             heal_ms,
             rates,
-            clock_steps: draw_clock_steps(dice, heal_ms, &sites),
+            clock_steps: draw_clock_steps(dice, heal_ms),
+            outage: dice
+                .chance(350)
+                .then(|| (dice.between(0, heal_ms * 8 / 10), dice.between(20_000, 200_000))),
             sites,
-        })
+        };
+        plan.spare_known_holes();
+        Ok(plan)
+    }
+
+    /// Leaves out what is known not to hold; `docs/simulator.md` says why.
+    fn spare_known_holes(&mut self) {
+        let is_asked = self.sites.iter().any(|site| site.asked.is_some());
+        let forgets = self.sites.iter().any(|site| matches!(site.folds, Folds::For(_)));
+        let may_all_die = self.outage.is_some() || self.rates.crash > 0 || self.rates.stop > 0;
+        // `quiet` is counted by the store's clock, which follows a step ahead.
+        // The store's clock does not count the time in which no relay runs and the machine's clock
+        // is behind it.
+        self.clock_steps
+            .retain(|step| if step.micros > 0 { !is_asked } else { !(forgets && may_all_die) });
     }
 }
 
@@ -169,7 +189,7 @@ fn draw_order(dice: &mut Dice, sites: usize, heal_ms: u64) -> Order {
     }
 }
 
-fn draw_clock_steps(dice: &mut Dice, heal_ms: u64, sites: &[Arc<Site>]) -> Vec<ClockStep> {
+fn draw_clock_steps(dice: &mut Dice, heal_ms: u64) -> Vec<ClockStep> {
     if !dice.chance(350) {
         return Vec::new();
     }
@@ -178,8 +198,5 @@ fn draw_clock_steps(dice: &mut Dice, heal_ms: u64, sites: &[Arc<Site>]) -> Vec<C
         at_ms: dice.between(0, heal_ms),
         micros: steps[dice.place(steps.len())],
     };
-    let drawn: Vec<_> = (0..dice.between(1, 3)).map(|_| one(dice)).collect();
-    // `quiet` is counted by the store's clock, which follows a step ahead: a known hole.
-    let is_asked = sites.iter().any(|site| site.asked.is_some());
-    drawn.into_iter().filter(|step| step.micros < 0 || !is_asked).collect()
+    (0..dice.between(1, 3)).map(|_| one(dice)).collect()
 }

@@ -9,7 +9,7 @@ use counterfoil_core::port::Store;
 use counterfoil_core::port::store::Reported;
 
 use super::Broken;
-use super::watch::Scene;
+use super::judge::Scene;
 use super::world::{Event, World};
 use super::write::at_once;
 

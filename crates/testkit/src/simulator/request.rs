@@ -21,7 +21,7 @@ use super::sim_clock::ProcessClock;
 pub(super) enum Write {
     Exchange(Exchange),
     Sweep(usize),
-    Declare(Destination, Contract, bool),
+    Declare(Destination, Box<Contract>, bool),
     Pause(Destination, String, String),
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Asking {
 /// What is asked of the world.
 #[derive(Debug)]
 pub(super) enum Request {
-    Write(Write, WriteReply),
+    Write(Box<Write>, WriteReply),
     Send(Sending),
     Ask(Asking),
 }

@@ -34,7 +34,7 @@ pub struct SimStore {
 impl SimStore {
     async fn write(&self, write: Write) -> Result<Written, StoreError> {
         let (reply, hear) = oneshot::channel();
-        self.mailbox.post(Request::Write(write, reply));
+        self.mailbox.post(Request::Write(Box::new(write), reply));
         let gone = |_| StoreError::Broken("the world ended".into());
         hear.await.map_err(gone)?
     }
@@ -86,7 +86,7 @@ impl Store for SimStore {
         contract: &Contract,
         replace: bool,
     ) -> Result<Declared, StoreError> {
-        let write = Write::Declare(destination.clone(), contract.clone(), replace);
+        let write = Write::Declare(destination.clone(), Box::new(contract.clone()), replace);
         match self.write(write).await? {
             Written::Declared(declared) => Ok(declared),
             _ => strange(),

@@ -7,20 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use counterfoil_core::domain::laws::{law, of_command};
-use counterfoil_core::domain::{Delivery, Micros, ReceiptOutcome, Span, State, Token};
+use counterfoil_core::domain::{Delivery, ReceiptOutcome, State, Token};
 use counterfoil_core::port::read::FactsFrom;
 use counterfoil_core::port::{Notice, Store};
 
+use super::judge::{Scene, judge_end, judge_open, judge_truth};
+use super::notice::told;
 use super::plan::Site;
-use super::receiver::Receiver;
 use super::trace::Trace;
 use super::write::at_once;
 use super::{Broken, Coverage};
 use crate::MemoryStore;
 use crate::memory_store::rows::Rows;
-
-/// The longest that a command of a plan waits for its own `not_before`.
-const NOT_BEFORE_MAX: Span = Span::from_secs(60);
 
 /// A command as the judge knows it.
 #[derive(Clone, Debug)]
@@ -43,18 +41,6 @@ struct Owed {
     pid: u64,
     /// When its process heard of it; `None`: not yet.
     heard_ms: Option<u64>,
-}
-
-/// What a change is judged by.
-pub(super) struct Scene<'a> {
-    pub(super) store: &'a MemoryStore,
-    pub(super) sites: &'a [Arc<Site>],
-    pub(super) receivers: &'a [Receiver],
-    pub(super) now_ms: u64,
-    /// The store's time of the write.
-    pub(super) now: Micros,
-    /// Which deliveries the write may change.
-    pub(super) allowed: &'a dyn Fn(i64, Option<&Delivery>) -> bool,
 }
 
 /// The judge of one run.
@@ -268,41 +254,10 @@ impl Watch {
 
     /// Takes a notice; what to write into the trace.
     pub(super) fn hear(&mut self, notice: &Notice, coverage: &mut Coverage) -> Option<String> {
-        match notice {
-            Notice::Parked { command, state, reason, .. } => {
-                *self.announced.entry(command.clone()).or_default() += 1;
-                Some(format!("parked {command} {}: {reason}", state.name()))
-            }
-            Notice::Late { command, outcome, counted } => {
-                coverage.count("late settles");
-                Some(format!("late {command} {outcome}, counted: {counted}"))
-            }
-            Notice::HandedBack { command, reason } => {
-                coverage.count("handed back");
-                Some(format!("handed back {command}: {reason}"))
-            }
-            Notice::Expired { command, .. } => {
-                coverage.count("expired");
-                Some(format!("expired {command}"))
-            }
-            Notice::Paused { destination, reason } => {
-                coverage.count("destinations paused");
-                Some(format!("paused {destination}: {reason}"))
-            }
-            Notice::Claimed { count, taken_over } => {
-                (0..*taken_over).for_each(|_| coverage.count("takeovers claimed again"));
-                Some(format!("claimed {count}, taken over {taken_over}"))
-            }
-            Notice::Settled { command, outcome, reason, now, .. } => {
-                Some(format!("settled {command} {outcome} -> {now}: {reason}"))
-            }
-            Notice::StoreFailed { reason, .. } => Some(format!("the store failed: {reason}")),
-            Notice::LeaseLost { command, .. } => {
-                coverage.count("leases lost under a handler");
-                Some(format!("lease lost {command}"))
-            }
-            _ => None,
+        if let Notice::Parked { command, .. } = notice {
+            *self.announced.entry(command.clone()).or_default() += 1;
         }
+        told(notice, coverage)
     }
 
     /// Whether what is parked was announced as it should.
@@ -327,58 +282,4 @@ fn seen(rows: &Rows, n: i64, sites: &[Arc<Site>]) -> (String, usize, Option<Deli
     let site = sites.iter().position(|site| site.name.as_str() == outbox.destination());
     let open = rows.deliveries.get(&n).map(|entry| entry.delivery.clone());
     (outbox.id_text(), site.unwrap_or(0), open)
-}
-
-fn judge_open(id: &str, open: &Delivery, site: &Site, scene: &Scene<'_>) -> Result<(), Broken> {
-    let Site { terms, .. } = site;
-    let (contract, pace) = (&terms.contract, &terms.pace);
-    // Each "not there" that is believed allows one attempt more.
-    if open.attempts > pace.max_attempts + open.asks {
-        let (attempts, asks, most) = (open.attempts, open.asks, pace.max_attempts);
-        let what = format!("{id} has {attempts} of {most} attempts after {asks} questions");
-        return Err(Broken::new("attempts are bounded", what));
-    }
-    let max_asks = contract.ask.as_ref().map_or(0, |ask| ask.max_asks);
-    if open.asks > max_asks {
-        let what = format!("{id} was asked about {} times of {max_asks}", open.asks);
-        return Err(Broken::new("questions are bounded", what));
-    }
-    let quiet = contract.ask.as_ref().map_or(Span::ZERO, |ask| ask.quiet);
-    let longest = [quiet, pace.max, contract.receipt_timeout, pace.lease, NOT_BEFORE_MAX];
-    let longest = longest.into_iter().fold(Span::ZERO, Span::plus);
-    let is_owned = !open.state.is_parked();
-    // Clocks may have stepped an hour apart.
-    let latest = scene.now.plus(longest).plus(Span::from_secs(3_700));
-    if is_owned && open.available_at.is_none_or(|at| at > latest) {
-        let what = format!("{id} is {} and due {:?}", open.state.name(), open.available_at);
-        return Err(Broken::new("what a machine owns has a next check", what));
-    }
-    Ok(())
-}
-
-/// Nothing that is called undone was done.
-fn judge_truth(id: &str, open: &Delivery, effects: usize) -> Result<(), Broken> {
-    let is_called_undone =
-        matches!(open.state, State::Dead) || (open.state == State::Pending && !open.in_doubt);
-    if effects > 0 && is_called_undone {
-        let what = format!("{id} is {}, not in doubt, and was done", open.state.name());
-        return Err(Broken::new("what may have acted is in doubt", what));
-    }
-    Ok(())
-}
-
-fn judge_end(id: &str, n: i64, scene: &Scene<'_>, effects: usize) -> Result<(), Broken> {
-    let receipt =
-        scene.store.look(|rows| rows.receipts_of(n).next_back().map(|it| it.receipt.clone()));
-    let Some(receipt) = receipt else {
-        return Err(Broken::new("what has ended has a receipt", id));
-    };
-    let what = format!("{id} ended {} by {}", receipt.outcome.name(), receipt.source);
-    match (receipt.outcome, effects) {
-        (ReceiptOutcome::Completed, 0) => {
-            Err(Broken::new("completed only where the effect exists", what))
-        }
-        (ReceiptOutcome::Completed, _) | (_, 0) => Ok(()),
-        (_, _) => Err(Broken::new("undone only where no effect exists", what)),
-    }
 }

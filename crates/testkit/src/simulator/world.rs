@@ -6,25 +6,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use counterfoil_core::domain::{Answer, Outcome};
-use counterfoil_core::port::{Notice, Transport};
 use tokio::sync::oneshot;
 
 use super::dice::Dice;
-use super::network::{Flight, Inquiry};
+use super::network::Flight;
 use super::plan::{ClockStep, Plan};
 use super::process::{Pause, Process};
+use super::question::Inquiry;
 use super::receiver::Receiver;
 use super::report::Posting;
-use super::request::{Mailbox, Request};
+use super::request::Request;
 use super::sim_clock::{Machine, ProcessClock, SimClock};
-use super::sim_transport::SimTransport;
 use super::trace::Trace;
 use super::watch::Watch;
 use super::write::{Answering, Committing};
-use super::{Broken, Coverage, RelayBegin, Run, SimDestination, SimObserver, SimStore, StartRelay};
+use super::{Broken, Coverage, Run, StartRelay};
 use crate::MemoryStore;
 
 /// Something that happens at its time.
@@ -45,6 +43,7 @@ pub(super) enum Event {
     Post(Posting),
     Record { order: usize },
     Step(ClockStep),
+    Outage { ms: u64 },
     Heal,
     Look,
 }
@@ -78,9 +77,11 @@ pub(super) struct World<'a> {
     pub(super) sent: BTreeMap<String, BTreeSet<i64>>,
     events: BTreeMap<(u64, u64), Event>,
     number: u64,
-    pids: u64,
+    /// No relay runs before.
+    pub(super) dark_until_ms: u64,
+    pub(super) pids: u64,
     at_rest_since: Option<u64>,
-    start: &'a dyn StartRelay,
+    pub(super) starter: &'a dyn StartRelay,
 }
 
 impl<'a> World<'a> {
@@ -108,10 +109,11 @@ impl<'a> World<'a> {
             sent: BTreeMap::new(),
             events: BTreeMap::new(),
             number: 0,
+            dark_until_ms: 0,
             pids: 0,
             at_rest_since: None,
             plan,
-            start,
+            starter: start,
         };
         world.begin();
         Ok(world)
@@ -210,7 +212,7 @@ impl<'a> World<'a> {
         let pid = process.pid;
         let Some((_, request)) = process.mailbox.take() else { return };
         match request {
-            Request::Write(write, reply) => self.written(slot, pid, write, reply),
+            Request::Write(write, reply) => self.written(slot, pid, *write, reply),
             Request::Send(sending) => self.leaves(slot, pid, sending),
             Request::Ask(asking) => self.asks(slot, pid, asking),
         }
@@ -233,91 +235,10 @@ impl<'a> World<'a> {
             Event::Post(posting) => self.posted(posting),
             Event::Record { order } => self.record(order),
             Event::Step(step) => self.step_clock(step),
+            Event::Outage { ms } => self.black_out(ms),
             Event::Heal => self.heal(),
-            Event::Look => self.later(1_000, Event::Look),
+            Event::Look => self.look_after(),
         }
-    }
-
-    /// What the process said since it was last heard.
-    pub(super) fn hear(&mut self, slot: usize) {
-        let Some(process) = &self.slots[slot] else { return };
-        let (at, pid) = (process.local_ms, process.pid);
-        for notice in process.mailbox.said() {
-            let heard = self.watch.hear(&notice, &mut self.coverage);
-            if let Some(what) = heard {
-                self.trace.line(at, format_args!("relay {pid} says {what}"));
-            }
-            if let Notice::ContractDiffers { destination } = notice {
-                let what = format!("relay {pid} says so of {destination}");
-                self.breaks(Broken::new("the contracts of all relays agree", what));
-            }
-        }
-    }
-
-    /// Takes away a process whose relay ended.
-    fn bury(&mut self, slot: usize) {
-        let Some(process) = &mut self.slots[slot] else { return };
-        let (pid, at, Some(ended)) = (process.pid, process.local_ms, process.ended()) else {
-            return;
-        };
-        self.watch.died(pid, at);
-        self.slots[slot] = None;
-        match ended {
-            Ok(Ok(())) => self.trace.line(at, format_args!("relay {pid} has stopped")),
-            Ok(Err(why)) => {
-                self.coverage.count("relays that ended with an error");
-                self.trace.line(at, format_args!("relay {pid} ends: {why}"));
-            }
-            Err(panic) => {
-                let what = format!("relay {pid}: {panic}");
-                self.breaks(Broken::new("a relay does not panic", what));
-            }
-        }
-        let again = if self.is_healthy() { 100 } else { self.dice.delay(20_000) };
-        self.later(again, Event::Start { slot });
-    }
-
-    fn start(&mut self, slot: usize) {
-        self.pids += 1;
-        let pid = self.pids;
-        let skew = self.plan.skews[slot];
-        let clock = Arc::new(ProcessClock::new(Arc::clone(&self.machine), skew));
-        let dice = Dice::new(self.seed, 1_000 + pid);
-        let fails = self.plan.rates.read_fails;
-        let healthy = Arc::clone(&self.healthy);
-        let mailbox = Arc::new(Mailbox::new(Arc::clone(&clock), dice, fails, healthy));
-        let store = self.app.reopen(SimClock(Arc::clone(&clock)));
-        let served = self.served(&mailbox);
-        let begin = |stopped: oneshot::Receiver<()>| {
-            self.start.start(RelayBegin {
-                store: SimStore { inner: store.clone(), mailbox: Arc::clone(&mailbox) },
-                served,
-                observer: SimObserver(Arc::clone(&mailbox)),
-                clock: Arc::new(SimClock(clock)),
-                owner: format!("relay-{pid}"),
-                seed: self.seed.wrapping_add(pid),
-                workers: self.plan.workers,
-                poll: Duration::from_millis(self.plan.poll_ms),
-                stop: Box::pin(async { drop(stopped.await) }),
-            })
-        };
-        let spawned = Process::spawn(pid, Arc::clone(&mailbox), store.clone(), self.now_ms, begin);
-        match spawned {
-            Ok(process) => self.slots[slot] = Some(process),
-            Err(why) => self.breaks(Broken::new("a process can be started", why.to_string())),
-        }
-        self.coverage.count("relays started");
-        self.trace.line(self.now_ms, format_args!("relay {pid} starts"));
-    }
-
-    fn served(&self, mailbox: &Arc<Mailbox>) -> Vec<SimDestination> {
-        let of = |(place, site): (usize, &Arc<super::plan::Site>)| {
-            let (site, mailbox) = (Arc::clone(site), Arc::clone(mailbox));
-            let (destination, terms) = (site.name.clone(), Arc::clone(&site.terms));
-            let transport: Arc<dyn Transport> = Arc::new(SimTransport { place, site, mailbox });
-            SimDestination { destination, terms, transport }
-        };
-        self.plan.sites.iter().enumerate().map(of).collect()
     }
 
     /// Whether the world is healthy, all is at rest, and was watched on for a while.

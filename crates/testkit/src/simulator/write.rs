@@ -12,8 +12,8 @@ use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{Ended, Exchange, Settled, StoreError};
 
 use super::Broken;
+use super::judge::Scene;
 use super::request::{Write, WriteReply, Written};
-use super::watch::Scene;
 use super::world::{Event, World};
 
 /// The longest that a slow disk takes.
