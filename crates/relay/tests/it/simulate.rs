@@ -8,7 +8,7 @@ use counterfoil_testkit::simulator::{Coverage, simulate};
 use crate::simulated_relay::start;
 
 /// So many seeds take some seconds in an unoptimised build.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 200;
 
 /// What so many seeds must have reached.
 const REACHED: [&str; 12] = [

@@ -143,9 +143,7 @@ impl Plan {
             heal_ms,
             rates,
             clock_steps: draw_clock_steps(dice, heal_ms),
-            outage: dice
-                .chance(350)
-                .then(|| (dice.between(0, heal_ms * 8 / 10), dice.between(20_000, 200_000))),
+            outage: draw_outage(dice, heal_ms, &sites),
             sites,
         };
         plan.spare_known_holes();
@@ -199,4 +197,21 @@ fn draw_clock_steps(dice: &mut Dice, heal_ms: u64) -> Vec<ClockStep> {
         micros: steps[dice.place(steps.len())],
     };
     (0..dice.between(1, 3)).map(|_| one(dice)).collect()
+}
+
+/// At times just as long as a receiver remembers keys, where a window must be exact.
+fn draw_outage(dice: &mut Dice, heal_ms: u64, sites: &[Arc<Site>]) -> Option<(u64, u64)> {
+    if !dice.chance(350) {
+        return None;
+    }
+    let from = dice.between(0, heal_ms * 8 / 10);
+    let remembers = sites.iter().find_map(|site| match site.folds {
+        Folds::For(ttl) => Some(ttl),
+        Folds::No | Folds::Ever => None,
+    });
+    let ms = match remembers {
+        Some(ttl) if dice.chance(600) => ttl - dice.between(0, 3_000),
+        _ => dice.between(20_000, 200_000),
+    };
+    Some((from, ms))
 }
