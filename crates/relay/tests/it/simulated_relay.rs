@@ -13,7 +13,7 @@ pub(crate) fn start(begin: RelayBegin) -> BoxFuture<'static, RelayEnded> {
     let RelayBegin { store, served, observer, clock, owner, seed, workers, poll, stop } = begin;
     let of = |one: SimDestination| {
         let SimDestination { destination, terms, transport } = one;
-        Served { destination, terms, transport: Arc::clone(&transport) }
+        Served::new(destination, terms, Arc::clone(&transport))
     };
     let served = served.into_iter().map(of).collect();
     let options =

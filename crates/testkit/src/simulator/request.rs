@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use counterfoil_core::domain::{Answer, Contract, Destination, Micros, Outcome, Token};
-use counterfoil_core::port::Notice;
+use counterfoil_core::port::{Announce, Notice};
 use counterfoil_core::port::store::{Declared, Exchange, Exchanged, StoreError, Swept};
 use tokio::sync::{Notify, oneshot};
 
@@ -20,7 +20,7 @@ use super::sim_clock::ProcessClock;
 #[derive(Clone, Debug)]
 pub(super) enum Write {
     Exchange(Exchange),
-    Sweep(usize),
+    Sweep(usize, Option<Announce>),
     Declare(Destination, Box<Contract>, bool),
     Pause(Destination, String, String),
 }

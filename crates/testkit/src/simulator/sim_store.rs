@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_core::domain::laws::{EventFacts, Totals};
+use counterfoil_core::domain::laws::{EventFacts, LaneFacts, Totals};
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Command, CommandId, Contract, Destination, EventRow, Micros, Stream,
 };
-use counterfoil_core::port::Store;
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
@@ -118,14 +118,14 @@ impl Store for SimStore {
         self.inner.report(command_id, report).await
     }
 
-    async fn sweep(&self, limit: usize) -> Result<Swept, StoreError> {
+    async fn sweep(&self, limit: usize, announce: Option<Announce>) -> Result<Swept, StoreError> {
         self.readable()?;
         let now = self.inner.now()?;
         // With nothing to do a sweep only reads.
-        if !self.inner.look(|rows| rows.has_expired(now)) {
+        if !self.inner.look(|rows| rows.has_expired(now) || rows.has_stuck_lane()) {
             return Ok(Swept::default());
         }
-        match self.write(Write::Sweep(limit)).await? {
+        match self.write(Write::Sweep(limit, announce)).await? {
             Written::Swept(swept) => Ok(swept),
             _ => strange(),
         }
@@ -138,6 +138,22 @@ impl Store for SimStore {
     ) -> Result<Option<CommandId>, StoreError> {
         self.readable()?;
         self.inner.newest_completed(destination, except).await
+    }
+
+    async fn act(&self, deeds: Vec<Deed>, actor: Actor) -> Result<Vec<Acted>, StoreError> {
+        self.inner.act(deeds, actor).await
+    }
+
+    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
+        self.inner.resume(destination, actor).await
+    }
+
+    async fn lane_facts(
+        &self,
+        after: Option<(String, String)>,
+        limit: usize,
+    ) -> Result<Vec<LaneFacts>, StoreError> {
+        self.inner.lane_facts(after, limit).await
     }
 
     async fn pause(

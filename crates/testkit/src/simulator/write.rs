@@ -103,7 +103,9 @@ impl World<'_> {
             Write::Exchange(exchange) => {
                 at_once(store.exchange(exchange.clone())).map(|done| done.map(Written::Exchange))
             }
-            Write::Sweep(limit) => at_once(store.sweep(*limit)).map(|it| it.map(Written::Swept)),
+            Write::Sweep(limit, announce) => {
+                at_once(store.sweep(*limit, announce.clone())).map(|it| it.map(Written::Swept))
+            }
             Write::Declare(destination, contract, replace) => {
                 at_once(store.declare(destination, contract, *replace))
                     .map(|it| it.map(Written::Declared))
@@ -158,9 +160,9 @@ impl World<'_> {
         let Ok(now) = store.now() else { return Vec::new() };
         let own = match write {
             Write::Exchange(exchange) => self.own(exchange),
-            Write::Sweep(_) | Write::Declare(..) | Write::Pause(..) => BTreeSet::new(),
+            Write::Sweep(..) | Write::Declare(..) | Write::Pause(..) => BTreeSet::new(),
         };
-        let is_sweep = matches!(write, Write::Sweep(_));
+        let is_sweep = matches!(write, Write::Sweep(..));
         let allowed = |n: i64, before: Option<&Delivery>| {
             let is_due = |open: &Delivery| open.available_at.is_some_and(|at| at <= now);
             let is_swept = |open: &Delivery| is_sweep && open.state == State::Pending;

@@ -188,6 +188,7 @@ impl Verdict {
             Row::Completed
             | Row::Accepted
             | Row::NotSent
+            | Row::Busy
             | Row::Misconfigured
             | Row::Gone
             | Row::Rejected
