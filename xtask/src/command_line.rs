@@ -13,6 +13,8 @@ usage: cargo xtask <command>
                            --fast leaves lint out; ARGS go to the test runner,
                            and then only the tests run
   tidy                     the house rules: sizes, floors, links, forbidden words
+  simulate --seeds N [--seed S] [--trace]
+                           simulated days of relays, from seed S (default 0) on
   lint                     fmt, clippy, rustdoc, MSRV, cargo-deny
   help                     this text";
 
@@ -25,6 +27,8 @@ pub(crate) enum Command {
     Test(TestChoice),
     /// Check the house rules.
     Tidy,
+    /// Run the simulator with these words.
+    Simulate(Vec<String>),
     /// Check format, lints, documentation, MSRV and dependencies.
     Lint,
 }
@@ -49,6 +53,8 @@ pub(crate) fn read(words: &[String]) -> Result<Command> {
     match first.as_str() {
         "test" => Ok(Command::Test(read_test(rest)?)),
         "tidy" => alone(Command::Tidy, first, rest),
+        // The simulator itself refuses what it does not know.
+        "simulate" => Ok(Command::Simulate(rest.to_vec())),
         "lint" => alone(Command::Lint, first, rest),
         "help" | "--help" | "-h" => Ok(Command::Help),
         other => bail!("`{other}` is no command of xtask"),

@@ -8,6 +8,7 @@ mod deny;
 mod lint;
 mod msrv;
 mod need;
+mod simulate;
 mod stage;
 mod tally;
 mod test;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Test(choice) => test::run(&choice),
         Command::Tidy => tidy::run(),
         Command::Lint => lint::run(),
+        Command::Simulate(words) => simulate::run(&words),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! The attempts that run now: who they are, and which leases must be renewed.
 //!
-//! Guarantees: never more than there are workers; each is found by its place until it ends. Does
-//! not: run them; see `sender`.
+//! Guarantees: never more than there are workers; each is found by its place until it ends, and
+//! never by the place of another that had the same worker before. Does not: run them; see `sender`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,16 @@ use counterfoil_core::port::store::{Claimed, Renew};
 use tokio::time::Instant;
 
 use crate::destination::Destinations;
+
+/// The place of one attempt. What is told late of an attempt that was taken out must not be taken
+/// for the end of the next one there: that one would be handed back although it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Its worker.
+    pub(crate) at: usize,
+    /// Which of the attempts that this worker ever had; later ones are greater.
+    pub(crate) serial: u64,
+}
 
 /// One attempt that runs.
 pub(crate) struct Running {
@@ -62,14 +72,16 @@ impl Running {
 /// A renewal that is under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Renewing {
-    place: usize,
+    place: Place,
     pub(crate) n: i64,
 }
 
 /// The attempts that run now.
 pub(crate) struct Attempts {
-    places: Vec<Option<Running>>,
+    places: Vec<Option<(u64, Running)>>,
     vacant: Vec<usize>,
+    /// The serial of the next attempt.
+    next: u64,
     /// No renewal is due before; may be earlier than any that is.
     next_renewal: Option<Instant>,
     /// No attempt that has not begun is too late before; may be earlier than any that is.
@@ -82,6 +94,7 @@ impl Attempts {
         Self {
             places,
             vacant: (0..workers).rev().collect(),
+            next: 0,
             next_renewal: None,
             next_too_late: None,
         }
@@ -97,52 +110,59 @@ impl Attempts {
     }
 
     /// Takes one in and says its place; gives it back if no worker is free.
-    pub(crate) fn begin(&mut self, running: Running) -> Result<usize, Box<Running>> {
-        let Some(place) = self.vacant.pop() else { return Err(Box::new(running)) };
+    pub(crate) fn begin(&mut self, running: Running) -> Result<Place, Box<Running>> {
+        let Some(at) = self.vacant.pop() else { return Err(Box::new(running)) };
         self.next_renewal = earlier(self.next_renewal, running.renew_at);
         let too_late = self.next_too_late.unwrap_or(Micros::LATEST);
         self.next_too_late = Some(too_late.min(running.begin_before));
-        self.places[place] = Some(running);
+        let place = Place { at, serial: self.next };
+        self.next += 1;
+        self.places[at] = Some((place.serial, running));
         Ok(place)
     }
 
     /// The attempt at `place` ended; `None` if it is no longer there.
-    pub(crate) fn end(&mut self, place: usize) -> Option<Running> {
-        let running = self.places.get_mut(place)?.take()?;
-        self.vacant.push(place);
+    pub(crate) fn end(&mut self, place: Place) -> Option<Running> {
+        let slot = self.places.get_mut(place.at)?;
+        let (_, running) = slot.take_if(|(serial, _)| *serial == place.serial)?;
+        self.vacant.push(place.at);
         Some(running)
     }
 
     /// Takes out those that can be withdrawn: nothing of them has left.
-    pub(crate) fn withdraw(&mut self) -> Vec<(usize, Running)> {
+    pub(crate) fn withdraw(&mut self) -> Vec<(Place, Running)> {
         self.take_out(|running| running.gate.withdraw())
     }
 
     /// Takes out those that have not begun in time, and so never will; `boot` is the time now.
-    pub(crate) fn withdraw_late(&mut self, boot: Micros) -> Vec<(usize, Running)> {
+    pub(crate) fn withdraw_late(&mut self, boot: Micros) -> Vec<(Place, Running)> {
         if self.next_too_late.is_none_or(|at| boot <= at) {
             return Vec::new();
         }
         let late = self.take_out(|running| running.begin_before < boot && running.gate.withdraw());
-        let waiting = self.places.iter().flatten().filter(|running| !running.gate.has_begun());
+        let waiting = self.running_now().filter(|running| !running.gate.has_begun());
         self.next_too_late = waiting.map(|running| running.begin_before).min();
         late
     }
 
     /// Takes out all that is left.
-    pub(crate) fn abandon(&mut self) -> Vec<(usize, Running)> {
+    pub(crate) fn abandon(&mut self) -> Vec<(Place, Running)> {
         self.take_out(|_| true)
     }
 
-    fn take_out(&mut self, which: impl Fn(&Running) -> bool) -> Vec<(usize, Running)> {
+    fn take_out(&mut self, which: impl Fn(&Running) -> bool) -> Vec<(Place, Running)> {
         let mut out = Vec::new();
-        for (place, slot) in self.places.iter_mut().enumerate() {
-            if let Some(running) = slot.take_if(|running| which(running)) {
-                self.vacant.push(place);
-                out.push((place, running));
+        for (at, slot) in self.places.iter_mut().enumerate() {
+            if let Some((serial, running)) = slot.take_if(|(_, running)| which(running)) {
+                self.vacant.push(at);
+                out.push((Place { at, serial }, running));
             }
         }
         out
+    }
+
+    fn running_now(&self) -> impl Iterator<Item = &Running> {
+        self.places.iter().flatten().map(|(_, running)| running)
     }
 
     /// When the next renewal may be due.
@@ -161,8 +181,8 @@ impl Attempts {
         }
         let mut due = Vec::new();
         let mut next = None;
-        for (place, running) in self.places.iter_mut().enumerate() {
-            let Some(running) = running else { continue };
+        for (at, slot) in self.places.iter_mut().enumerate() {
+            let Some((serial, running)) = slot else { continue };
             if running.lost {
                 continue;
             }
@@ -171,6 +191,7 @@ impl Attempts {
             {
                 let (n, token) = (running.claimed.command.n, running.claimed.delivery.token);
                 let terms = Arc::clone(&serving.served.terms);
+                let place = Place { at, serial: *serial };
                 due.push((Renewing { place, n }, Renew { n, token, terms }));
                 running.renew_at = running.renew_every.and_then(|every| now.checked_add(every));
             }
@@ -192,13 +213,13 @@ impl Attempts {
 
     /// The attempt that a renewal was about, if it still runs.
     pub(crate) fn at(&mut self, renewing: Renewing) -> Option<&mut Running> {
-        let running = self.places.get_mut(renewing.place)?.as_mut()?;
-        (running.claimed.command.n == renewing.n).then_some(running)
+        let (serial, running) = self.places.get_mut(renewing.place.at)?.as_mut()?;
+        (*serial == renewing.place.serial).then_some(running)
     }
 
     /// This command was taken over: attempts at it that still run have lost their lease.
     pub(crate) fn lose(&mut self, n: i64) {
-        for running in self.places.iter_mut().flatten() {
+        for (_, running) in self.places.iter_mut().flatten() {
             if running.claimed.command.n == n {
                 running.lost = true;
             }

@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::attempts::Place;
 use crate::control::{self, Newest};
 use crate::reason::of_panic;
 use crate::serving::Caution;
@@ -35,7 +36,7 @@ const LAST_LOOK: Duration = Duration::from_millis(100);
 /// An attempt to run.
 pub(crate) struct Job {
     /// Its place among the attempts.
-    pub(crate) place: usize,
+    pub(crate) place: Place,
     pub(crate) attempt: Attempt,
     /// It is a question, not a send.
     pub(crate) asking: Option<Asking>,
@@ -53,7 +54,7 @@ pub(crate) struct Asking {
 
 /// How an attempt ended.
 pub(crate) struct Finished {
-    pub(crate) place: usize,
+    pub(crate) place: Place,
     pub(crate) ended: Ended,
     pub(crate) at: Instant,
 }
@@ -64,11 +65,14 @@ pub(crate) enum Told {
     Many(Vec<Finished>),
 }
 
+/// An attempt's serial, and how to drop it.
+type Handle = (u64, AbortHandle);
+
 /// Runs attempts beside the relay's own task.
 pub(crate) struct Sender {
     told: mpsc::UnboundedSender<Told>,
     /// How to drop the attempt at each place; stale handles do nothing.
-    handles: Box<[Mutex<Option<AbortHandle>>]>,
+    handles: Box<[Mutex<Option<Handle>>]>,
 }
 
 impl Sender {
@@ -126,30 +130,38 @@ impl Sender {
         }
     }
 
-    fn keep(self: &Arc<Self>, place: usize, attempt: BoxFuture<'static, Ended>) {
+    fn keep(self: &Arc<Self>, place: Place, attempt: BoxFuture<'static, Ended>) {
         let told = self.told.clone();
-        let Some(handle) = self.handles.get(place) else { return };
+        let Some(handle) = self.handles.get(place.at) else { return };
         // Held until the handle stands, so that a later attempt at this place writes after it.
         let mut handle = handle.lock().unwrap_or_else(PoisonError::into_inner);
         let task = tokio::spawn(async move {
             let ended = attempt.await;
             let _ = told.send(Told::One(Finished { place, ended, at: Instant::now() }));
         });
-        *handle = Some(task.abort_handle());
+        // Taken out before its first step: another has its worker by now, and nobody waits for it.
+        if handle.as_ref().is_some_and(|(serial, _)| *serial > place.serial) {
+            return task.abort();
+        }
+        *handle = Some((place.serial, task.abort_handle()));
     }
 
     /// Drops the attempt at `place`.
-    pub(crate) fn abort(&self, place: usize) {
-        if let Some(handle) = self.handles.get(place)
-            && let Some(task) = handle.lock().unwrap_or_else(PoisonError::into_inner).take()
-        {
+    pub(crate) fn abort(&self, place: Place) {
+        let Some(handle) = self.handles.get(place.at) else { return };
+        let mut handle = handle.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, task)) = handle.take_if(|(serial, _)| *serial == place.serial) {
             task.abort();
         }
     }
 
     /// Drops whatever still runs.
     pub(crate) fn abort_all(&self) {
-        (0..self.handles.len()).for_each(|place| self.abort(place));
+        for handle in &self.handles {
+            if let Some((_, task)) = handle.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                task.abort();
+            }
+        }
     }
 }
 

@@ -66,6 +66,7 @@ async fn sweep<S: Store, O: Observer>(
             return;
         }
         tokio::select! {
+            biased;
             _ = &mut stopped => return,
             () = tokio::time::sleep(wait) => {}
         }

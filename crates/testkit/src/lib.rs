@@ -10,6 +10,8 @@ pub mod manual_clock;
 pub mod memory_store;
 pub mod receiver;
 pub mod scripted_transport;
+#[cfg(feature = "simulator")]
+pub mod simulator;
 
 pub use exercise_store::exercise_store;
 pub use exercise_transport::exercise_transport;

@@ -85,7 +85,8 @@ fn pay_ago(connection: &Connection, order: u32, ago: &str) {
     let paid = format!(
         "BEGIN IMMEDIATE;
          INSERT INTO orders VALUES ('{order}', 1);
-         INSERT INTO counterfoil_outbox(command_id, destination, kind, body, recorded_at) VALUES
+         INSERT INTO counterfoil_outbox(command_id, destination, kind, body, recorded_at)
+         VALUES
            ('ship:{order}', 'shipping', 'order.ship', '{{}}', {at}),
            ('mail:{order}', 'mail', 'order.mail', '{{}}', {at});
          COMMIT"
@@ -105,9 +106,8 @@ fn mailer(desk: &Desk, port: u16) -> (Running, u16) {
 
 fn configure(desk: &Desk, shipping: u16, mail: u16) {
     let expect = |kind| {
-        format!(
-            "{{ sql = \"SELECT '{kind}:' || id FROM orders WHERE paid = 1\", kind = \"order.{kind}\" }}"
-        )
+        let sql = format!("SELECT '{kind}:' || id FROM orders WHERE paid = 1");
+        format!("{{ sql = \"{sql}\", kind = \"order.{kind}\" }}")
     };
     let destination = |name, port, idempotent| {
         format!(

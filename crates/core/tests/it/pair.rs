@@ -3,7 +3,7 @@
 //! Guarantees: all pairs of all shapes are gone through. Does not: follow a command over time;
 //! walks do.
 
-use counterfoil_core::domain::transition::Verdict;
+use counterfoil_core::domain::transition::{Purpose, Verdict};
 use counterfoil_core::domain::{
     Answer, Completion, Delivery, Idempotent, Input, Judge, Micros, Next, OnRefusal, Outcome,
     Position, ReceiptOutcome, State, Terms, Token, Transition, transition,
@@ -167,6 +167,18 @@ fn a_doubt_is_cleared_by_evidence_only() {
         let not_done = matches!(pair.input, Input::Resolve { verdict: Verdict::NotDone, .. });
         must(not_done || (not_there && pair.is_own()), "the doubt is gone without evidence")?;
         must(after.first_sent_at.is_none(), "what clears a doubt clears the first send")
+    });
+}
+
+/// The audit reads the row alone.
+#[test]
+fn only_what_clears_a_doubt_is_recorded_as_not_there() {
+    every_pair(|pair| {
+        let Transition::Applied { attempted: Some(row), .. } = &pair.answer else {
+            return Ok(());
+        };
+        let cleared = pair.open_after().is_some_and(|after| !after.in_doubt);
+        must((row.outcome == "not_there") == (cleared && row.purpose == Purpose::Ask), "misnamed")
     });
 }
 

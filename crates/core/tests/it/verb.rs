@@ -227,6 +227,7 @@ fn after_a_restore_every_open_command_is_in_doubt() {
         assert_eq!(doubted.first_sent_at, Some(backup), "the earlier of its own and the backup's");
         let expected = if state == State::Dead { State::Uncertain } else { state };
         assert_eq!(doubted.state, expected);
+        assert!(doubted.last_lease_until >= Some(NOW), "what is on its way may still arrive");
         let late = opened(act(&open, Input::Restored { at: after(5) }, &keyless()));
         let own = open.first_sent_at.unwrap_or(after(5));
         assert_eq!(late.first_sent_at, Some(own));

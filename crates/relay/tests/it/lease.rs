@@ -3,12 +3,12 @@
 //! Guarantees: only the newest token changes a delivery. Does not: use two processes; the command
 //! line's tests do.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use counterfoil_core::domain::{Idempotent, Span};
-use counterfoil_core::port::{Attempt, Notice, Store};
+use counterfoil_core::domain::{Idempotent, Outcome, ResultBody, Span};
+use counterfoil_core::port::{Attempt, BoxFuture, Notice, Store, Transport};
 use counterfoil_relay::transport::handler::{HandlerError, handler};
 use counterfoil_testkit::{Receiver, Script};
 
@@ -240,4 +240,53 @@ async fn a_lost_renewal_is_told_and_the_handler_is_left_to_run() {
     assert_eq!(scene.heard.count(late), 1, "{:?}", scene.heard.all());
     let source = scene.store.show("A").await.unwrap().unwrap().receipts[0].source.clone();
     assert_eq!(source.as_deref(), Some("late attempt"));
+}
+
+/// Keeps its thread to itself with whatever is called so, and counts what left.
+#[derive(Default)]
+struct Blocking(Mutex<Vec<String>>);
+
+impl Transport for Blocking {
+    fn send<'a>(&'a self, attempt: &'a Attempt) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            let id = attempt.command.command_id.as_str();
+            if attempt.gate.begin().is_err() {
+                return Outcome::not_sent("withdrawn");
+            }
+            self.0.lock().unwrap().push(id.to_owned());
+            if id == "blocks" {
+                std::thread::sleep(Duration::from_millis(1_500));
+            }
+            tokio::time::sleep(Duration::from_millis(if id == "next" { 2_500 } else { 1 })).await;
+            Outcome::Completed { result: ResultBody::default(), evidence: "done".into() }
+        })
+    }
+
+    fn request_timeout(&self) -> Option<Span> {
+        Some(secs(5))
+    }
+}
+
+/// An attempt that came too late to begin is handed back, and its worker goes to the next command.
+/// What is told of the late one only then says nothing about the next one, which was sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn the_late_end_of_an_attempt_is_not_taken_for_that_of_the_next_one() {
+    let mut scene = Scene::keyless();
+    scene.terms.pace.lease = Span::from_millis(7_300);
+    for id in ["blocks", "late"] {
+        scene.enqueue(id).await;
+    }
+    let transport = Arc::new(Blocking::default());
+    let served = vec![scene.serving(SHIPPING, Arc::clone(&transport) as Arc<dyn Transport>)];
+    let relay = scene.start_on(&scene.store, served, scene.options());
+    // Both are claimed together; 300 ms later what waits behind may not begin any more.
+    pass(0.7).await;
+    scene.enqueue("next").await;
+    for id in ["blocks", "late", "next"] {
+        scene.reach(id, "completed").await;
+    }
+    relay.stop().await;
+    let mut sent = transport.0.lock().unwrap().clone();
+    sent.sort();
+    assert_eq!(sent, ["blocks", "late", "next"], "each once: {:?}", scene.heard.all());
 }

@@ -34,6 +34,8 @@ mod receipt;
 mod relay;
 mod scene;
 mod settle;
+mod simulate;
+mod simulated_relay;
 mod sqlite_file;
 mod stop;
 mod store_failure;

@@ -115,6 +115,9 @@ pub(super) async fn who_can_be_asked_is_asked<H: Hands>(hands: H) {
     let scene = Scene::new(hands, askable()).await;
     scene.enqueue("a").await;
     scene.restored(scene.now()).await;
+    scene.advance(59);
+    assert_eq!(scene.look().await.claimed.len(), 0, "what was sent since may be on its way");
+    scene.advance(1);
     let question = scene.claim().await;
     assert_eq!((question.delivery.state, question.delivery.asks), (State::Asking, 1));
     assert_eq!(question.delivery.attempts, 0, "it is not sent before it is asked about");

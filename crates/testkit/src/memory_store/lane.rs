@@ -84,6 +84,17 @@ impl Rows {
         matches!(self.whose_turn(lane), Turn::Parked(_))
     }
 
+    /// Whether a sweep would give a turn on: nobody has that of some lane, though one waits.
+    #[must_use]
+    pub fn has_stuck_lane(&self) -> bool {
+        self.lanes.keys().any(|lane| match self.whose_turn(lane) {
+            Turn::Next(n) => {
+                self.deliveries.get(&n).is_some_and(|entry| lane::is_blocked(&entry.delivery))
+            }
+            Turn::InFlight(_) | Turn::Parked(_) | Turn::Nobody => false,
+        })
+    }
+
     /// Gives the turn of every lane that nothing blocks any more; how many.
     pub(super) fn sweep_lanes(&mut self, now: Micros) -> usize {
         let lanes: Vec<Lane> = self.lanes.keys().cloned().collect();

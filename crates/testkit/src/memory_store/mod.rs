@@ -110,6 +110,11 @@ impl MemoryStore {
         told
     }
 
+    /// The rows as they stand, to look at only; no commit.
+    pub fn look<T>(&self, look: impl FnOnce(&Rows) -> T) -> T {
+        look(&locked(&self.shared.rows))
+    }
+
     /// Pauses a destination for `why`, or ends its pause, with no record of who did.
     pub fn set_paused(&self, destination: &str, why: Option<&str>) {
         self.with_rows(|rows| {

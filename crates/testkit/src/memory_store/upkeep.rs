@@ -50,6 +50,12 @@ impl Rows {
         (swept, wrote)
     }
 
+    /// Whether a sweep would find something.
+    #[must_use]
+    pub fn has_expired(&self, now: Micros) -> bool {
+        !self.past_expiry(now).is_empty()
+    }
+
     /// Pending commands past their expiry, the longest overdue first.
     fn past_expiry(&self, now: Micros) -> Vec<(Micros, i64)> {
         let past = |(n, entry): (&i64, &DeliveryEntry)| {

@@ -94,8 +94,8 @@ pub(super) fn verdict(books: &Books, contract: Contract) -> String {
     }
     let (completed, waiting) = (books.sent.completed, books.waiting().count());
     format!(
-        "no order acted twice: {completed} are done once and have their receipt, {waiting} wait for \
-         a person and are listed"
+        "no order acted twice: {completed} are done once and have their receipt, {waiting} wait \
+         for a person and are listed"
     )
 }
 

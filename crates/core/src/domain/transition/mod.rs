@@ -327,7 +327,7 @@ pub fn transition(position: &Position, input: Input, terms: &Terms, now: Micros)
         Input::Redeliver { may_act_twice, expires_at } => {
             verb::redeliver(position, may_act_twice, expires_at, terms, now)
         }
-        Input::Restored { at } => verb::restored(position, at),
+        Input::Restored { at } => verb::restored(position, at, now),
     }
 }
 

@@ -179,7 +179,12 @@ pub(super) fn answered(
             let next = policy::pending(policy::cleared(known), now);
             Transition::open(next, Some(row))
         }
-        Answer::NotThere { .. } | Answer::Unclear { .. } => {
+        // Under a name of its own, so that no audit takes it for what clears a doubt.
+        Answer::NotThere { .. } => {
+            let row = Attempted { outcome: "not_believed", ..row };
+            Transition::open(policy::ask_again(known, terms, now, seed, None), Some(row))
+        }
+        Answer::Unclear { .. } => {
             Transition::open(policy::ask_again(known, terms, now, seed, None), Some(row))
         }
         Answer::InProgress { retry_after } => {

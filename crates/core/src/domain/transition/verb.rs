@@ -126,13 +126,20 @@ fn again(ended: &Receipt, now: Micros) -> Delivery {
     }
 }
 
-/// After a restore nobody knows what was sent since the backup.
-pub(super) fn restored(position: &Position, at: Micros) -> Transition {
+/// After a restore nobody knows what was sent since the backup, nor what of it is still on its way:
+/// "not there" counts only when what was sent right before the restore cannot arrive any more.
+pub(super) fn restored(position: &Position, at: Micros, now: Micros) -> Transition {
     let Position::Open(open) = position else {
         return Transition::ignored(Reason::Ended);
     };
     let first = open.first_sent_at.map_or(at, |first| first.min(at));
     let state = if open.state == State::Dead { State::Uncertain } else { open.state };
-    let doubted = Delivery { state, in_doubt: true, first_sent_at: Some(first), ..open.clone() };
+    let doubted = Delivery {
+        state,
+        in_doubt: true,
+        first_sent_at: Some(first),
+        last_lease_until: Some(open.last_lease_until.map_or(now, |until| until.max(now))),
+        ..open.clone()
+    };
     Transition::open(doubted, None)
 }

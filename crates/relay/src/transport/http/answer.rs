@@ -10,8 +10,9 @@
 //! does the receiver's own word: the outcome stands, and the evidence says that the result is not
 //! whole.
 //!
-//! A word that cannot be read is no word, so the rest decides; but what it would call done or
-//! taken on is Unknown then: the receiver said something for this key that was not understood.
+//! A word that cannot be read is no word, so the rest decides; but whatever it would call done,
+//! taken on, refused or not processed is Unknown then: the receiver has seen this key and said
+//! something that was not understood, so it is not proven that it did nothing.
 
 use counterfoil_core::domain::{Completion, Habits, Judge, Micros, Outcome, ResultBody};
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -181,9 +182,18 @@ impl Verdict {
     fn doubted(mut self, note: &str) -> Self {
         self.text.push_str("; ");
         self.text.push_str(note);
-        if matches!(self.row, Row::Completed | Row::Accepted) {
-            self.row = Row::Unknown;
-        }
+        self.row = match self.row {
+            Row::Conflict => Row::Conflict,
+            Row::Ask => Row::Ask,
+            Row::Completed
+            | Row::Accepted
+            | Row::NotSent
+            | Row::Busy
+            | Row::Misconfigured
+            | Row::Gone
+            | Row::Rejected
+            | Row::Unknown => Row::Unknown,
+        };
         self
     }
 }

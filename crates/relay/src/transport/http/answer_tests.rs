@@ -86,12 +86,17 @@ fn a_word_that_is_none_leaves_nothing_done() {
     assert_eq!(of(202, &[("counterfoil-outcome", "")], "").name(), "unknown");
     let two = [("counterfoil-outcome", "completed"), ("counterfoil-outcome", "rejected")];
     let outcome = of(404, &two, "");
-    assert_eq!(outcome.name(), "not_sent", "the status speaks");
+    assert_eq!(outcome.name(), "unknown", "it was seen, so not sending it again is not proven");
     assert!(outcome.reason().contains("says completed and rejected"), "{outcome:?}");
     let same = [("counterfoil-outcome", "completed"), ("counterfoil-outcome", "Completed")];
     assert_eq!(of(404, &same, "").name(), "completed");
     let mapped = r#"{"answers":{"404":"completed"}}"#;
     assert_eq!(by(mapped, 404, &two, "").name(), "unknown");
+    for status in [302, 400, 404, 410, 421, 429] {
+        assert_eq!(of(status, &two, "").name(), "unknown", "{status}");
+    }
+    assert_eq!(by(r#"{"profile":"webhook"}"#, 410, &two, "").name(), "unknown");
+    assert_eq!(of(422, &two, "").name(), "conflict");
 }
 
 #[test]

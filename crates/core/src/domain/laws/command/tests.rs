@@ -277,6 +277,9 @@ fn a_doubt_is_forgotten_only_by_evidence() {
         says(&forgot(vec![doubt.clone()]), &law::DOUBT_FORGOTTEN);
         let answered = forgot(vec![doubt.clone(), attempt("ask", "not_there")]);
         assert_eq!(of_command(&answered), []);
+        for word in ["not_believed", "unclear", "in_progress"] {
+            says(&forgot(vec![doubt.clone(), attempt("ask", word)]), &law::DOUBT_FORGOTTEN);
+        }
         says(&forgot(vec![attempt("ask", "not_there"), doubt.clone()]), &law::DOUBT_FORGOTTEN);
         let by_hand = spoiled(forgot(vec![doubt]), |facts| facts.cleared_at = vec![T]);
         assert_eq!(of_command(&by_hand), []);

@@ -1,0 +1,116 @@
+//! Simulated days of real relays: `simulate --seeds N [--seed S] [--trace]`.
+//!
+//! Guarantees: runs seeds S, S+1, … on every core, prints how far it is on stderr and a summary on
+//! stdout; exit 1 if a rule broke. Does not: stop at the first broken seed; at the tenth.
+
+#![allow(clippy::print_stdout, reason = "the summary is what it is run for")]
+
+#[path = "../tests/it/simulated_relay.rs"]
+mod simulated_relay;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use counterfoil_testkit::simulator::{Coverage, Run, plan_of, simulate};
+
+/// So many broken seeds are enough.
+const ENOUGH: usize = 10;
+/// So often is told how far it is.
+const TOLD_EVERY: u64 = 1_000;
+
+struct Wish {
+    seeds: u64,
+    first: u64,
+    trace: bool,
+}
+
+fn wish() -> Result<Wish, String> {
+    let mut wish = Wish { seeds: 100, first: 0, trace: false };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--trace" {
+            wish.trace = true;
+            continue;
+        }
+        let number = words.next().and_then(|text| text.parse().ok());
+        match (word.as_str(), number) {
+            ("--seeds", Some(number)) => wish.seeds = number,
+            ("--seed", Some(number)) => wish.first = number,
+            ("--seeds" | "--seed", None) => return Err(format!("{word} needs a whole number")),
+            _ => return Err(format!("`{word}` is no option: --seeds N, --seed S, --trace")),
+        }
+    }
+    Ok(wish)
+}
+
+#[derive(Default)]
+struct Sum {
+    runs: u64,
+    steps: u64,
+    coverage: Coverage,
+    broken: Vec<Run>,
+}
+
+impl Sum {
+    fn add(&mut self, run: Run) {
+        self.runs += 1;
+        self.steps += run.steps;
+        self.coverage.add(&run.coverage);
+        if run.broken.is_some() {
+            self.broken.push(run);
+        }
+    }
+}
+
+fn work(wish: &Wish, next: &AtomicU64, sum: &Mutex<Sum>) {
+    loop {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        if at >= wish.seeds {
+            return;
+        }
+        let mut run = simulate(wish.first + at, &simulated_relay::start);
+        if wish.trace {
+            println!("{}\n{}", plan_of(run.seed), run.trace);
+        }
+        run.trace = String::new();
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.add(run);
+        if sum.broken.len() >= ENOUGH {
+            return;
+        }
+        if sum.runs % TOLD_EVERY == 0 {
+            eprintln!("{} of {} seeds, {} broken", sum.runs, wish.seeds, sum.broken.len());
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let wish = match wish() {
+        Ok(wish) => wish,
+        Err(why) => {
+            eprintln!("error: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    let (next, sum, began) = (AtomicU64::new(0), Mutex::new(Sum::default()), Instant::now());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| work(&wish, &next, &sum));
+        }
+    });
+    let mut sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    sum.broken.sort_by_key(|run| run.seed);
+    for run in &sum.broken {
+        println!("{run}\n");
+    }
+    let Sum { runs, steps, coverage, broken } = &sum;
+    let took = began.elapsed().as_secs_f64();
+    println!("{runs} seeds, {steps} steps in {took:.1} s, {} broken\n{coverage}", broken.len());
+    if let (1, Some(run)) = (wish.seeds, Some(simulate(wish.first, &simulated_relay::start))) {
+        println!("trace {}", run.digest);
+    }
+    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,23 @@
+//! The real relay as the simulator starts it; the example `simulate` shares this file.
+//!
+//! Guarantees: nothing of the relay is left out. Does not: decide anything.
+
+use std::sync::Arc;
+
+use counterfoil_core::port::BoxFuture;
+use counterfoil_relay::{Options, Relay, Served};
+use counterfoil_testkit::simulator::{RelayBegin, RelayEnded, SimDestination};
+
+/// A relay from its start to its end.
+pub(crate) fn start(begin: RelayBegin) -> BoxFuture<'static, RelayEnded> {
+    let RelayBegin { store, served, observer, clock, owner, seed, workers, poll, stop } = begin;
+    let of = |one: SimDestination| {
+        let SimDestination { destination, terms, transport } = one;
+        Served::new(destination, terms, Arc::clone(&transport))
+    };
+    let served = served.into_iter().map(of).collect();
+    let options =
+        Options::default().owner(owner).seed(seed).workers(workers).poll(poll).clock(clock);
+    let relay = Relay::new(store, served, options, observer);
+    Box::pin(async move { relay.run(stop).await.map(drop).map_err(|why| why.to_string()) })
+}

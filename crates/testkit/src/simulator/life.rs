@@ -1,0 +1,106 @@
+//! How relay processes begin, speak and end.
+//!
+//! Guarantees: a relay that ends is started again, as a supervisor would. Does not: harm them; see
+//! `fault`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterfoil_core::port::{Notice, Transport};
+use tokio::sync::oneshot;
+
+use super::dice::Dice;
+use super::plan::Site;
+use super::process::Process;
+use super::request::Mailbox;
+use super::sim_clock::{ProcessClock, SimClock};
+use super::sim_transport::SimTransport;
+use super::world::{Event, World};
+use super::{Broken, RelayBegin, SimDestination, SimObserver, SimStore};
+
+impl World<'_> {
+    /// What the process said since it was last heard.
+    pub(super) fn hear(&mut self, slot: usize) {
+        let Some(process) = &self.slots[slot] else { return };
+        let (at, pid) = (process.local_ms, process.pid);
+        for notice in process.mailbox.said() {
+            let heard = self.watch.hear(&notice, &mut self.coverage);
+            if let Some(what) = heard {
+                self.trace.line(at, format_args!("relay {pid} says {what}"));
+            }
+            if let Notice::ContractDiffers { destination } = notice {
+                let what = format!("relay {pid} says so of {destination}");
+                self.breaks(Broken::new("the contracts of all relays agree", what));
+            }
+        }
+    }
+
+    /// Takes away a process whose relay ended.
+    pub(super) fn bury(&mut self, slot: usize) {
+        let Some(process) = &mut self.slots[slot] else { return };
+        let (pid, at, Some(ended)) = (process.pid, process.local_ms, process.ended()) else {
+            return;
+        };
+        self.watch.died(pid, at);
+        self.slots[slot] = None;
+        match ended {
+            Ok(Ok(())) => self.trace.line(at, format_args!("relay {pid} has stopped")),
+            Ok(Err(why)) => {
+                self.coverage.count("relays that ended with an error");
+                self.trace.line(at, format_args!("relay {pid} ends: {why}"));
+            }
+            Err(panic) => {
+                let what = format!("relay {pid}: {panic}");
+                self.breaks(Broken::new("a relay does not panic", what));
+            }
+        }
+        let again = if self.is_healthy() { 100 } else { self.dice.delay(20_000) };
+        self.later(again, Event::Start { slot });
+    }
+
+    pub(super) fn start(&mut self, slot: usize) {
+        if self.now_ms < self.dark_until_ms {
+            return self.at(self.dark_until_ms, Event::Start { slot });
+        }
+        self.pids += 1;
+        let pid = self.pids;
+        let skew = self.plan.skews[slot];
+        let clock = Arc::new(ProcessClock::new(Arc::clone(&self.machine), skew));
+        let dice = Dice::new(self.seed, 1_000 + pid);
+        let fails = self.plan.rates.read_fails;
+        let healthy = Arc::clone(&self.healthy);
+        let mailbox = Arc::new(Mailbox::new(Arc::clone(&clock), dice, fails, healthy));
+        let store = self.app.reopen(SimClock(Arc::clone(&clock)));
+        let served = self.served(&mailbox);
+        let begin = |stopped: oneshot::Receiver<()>| {
+            self.starter.start(RelayBegin {
+                store: SimStore { inner: store.clone(), mailbox: Arc::clone(&mailbox) },
+                served,
+                observer: SimObserver(Arc::clone(&mailbox)),
+                clock: Arc::new(SimClock(clock)),
+                owner: format!("relay-{pid}"),
+                seed: self.seed.wrapping_add(pid),
+                workers: self.plan.workers,
+                poll: Duration::from_millis(self.plan.poll_ms),
+                stop: Box::pin(async { drop(stopped.await) }),
+            })
+        };
+        let spawned = Process::spawn(pid, Arc::clone(&mailbox), store.clone(), self.now_ms, begin);
+        match spawned {
+            Ok(process) => self.slots[slot] = Some(process),
+            Err(why) => self.breaks(Broken::new("a process can be started", why.to_string())),
+        }
+        self.coverage.count("relays started");
+        self.trace.line(self.now_ms, format_args!("relay {pid} starts"));
+    }
+
+    fn served(&self, mailbox: &Arc<Mailbox>) -> Vec<SimDestination> {
+        let of = |(place, site): (usize, &Arc<Site>)| {
+            let (site, mailbox) = (Arc::clone(site), Arc::clone(mailbox));
+            let (destination, terms) = (site.name.clone(), Arc::clone(&site.terms));
+            let transport: Arc<dyn Transport> = Arc::new(SimTransport { place, site, mailbox });
+            SimDestination { destination, terms, transport }
+        };
+        self.plan.sites.iter().enumerate().map(of).collect()
+    }
+}

@@ -1,0 +1,257 @@
+//! What lies between a relay and a receiver, and what becomes of a request on its way.
+//!
+//! Guarantees: a request acts only while it may live by its contract; an answer of a gateway means
+//! that the receiver has not seen the request. Does not: carry questions; see `question`.
+
+use counterfoil_core::domain::{Judge, Outcome, ResultBody, Span};
+use tokio::sync::oneshot;
+
+use super::Broken;
+use super::plan::Folds;
+use super::receiver::Word;
+use super::request::Sending;
+use super::site::{Kind, Site};
+use super::world::{Event, World};
+
+/// What must be left of a lease when an attempt ends, in milliseconds.
+const MARGIN_MS: u64 = 2_000;
+
+/// A request on its way to a receiver.
+#[derive(Debug)]
+pub(super) struct Flight {
+    site: usize,
+    id: String,
+    /// `None` for the second of two that the network made of one.
+    reply: Option<oneshot::Sender<Outcome>>,
+}
+
+impl World<'_> {
+    /// The first byte of an attempt leaves.
+    pub(super) fn leaves(&mut self, slot: usize, pid: u64, sending: Sending) {
+        self.coverage.count("sends");
+        let token = sending.token.get();
+        let id = sending.id.clone();
+        self.trace.line(self.now_ms, format_args!("relay {pid} sends {id}, token {token}"));
+        if let Err(broken) = self.judge_first_byte(&sending) {
+            return self.breaks(broken);
+        }
+        self.sent.entry(id.clone()).or_default().insert(token);
+        self.endanger(slot, pid, 500);
+        self.report_stale(&id, token);
+        let Sending { site, reply, .. } = sending;
+        if self.is_stopped_on_the_way(site, &id) {
+            self.limbo_or_break(site, reply);
+            return;
+        }
+        match self.gateway(site) {
+            Some(outcome) => {
+                let ms = self.dice.delay(500);
+                self.trace.line(self.now_ms, format_args!("  no way for {id}: {}", outcome.name()));
+                self.later(ms, Event::Reply(reply, outcome));
+            }
+            None => self.flies(site, id, reply),
+        }
+    }
+
+    fn flies(&mut self, site: usize, id: String, reply: oneshot::Sender<Outcome>) {
+        let life = self.plan.sites[site].life_ms;
+        // No sender can keep a receiver without keys from acting on both of two.
+        let folds = self.plan.sites[site].folds != Folds::No;
+        let slow = self.plan.rates.slow;
+        let ms = self.travel(slow, life);
+        if folds && self.fails(self.plan.rates.twice) {
+            self.coverage.count("requests delivered twice");
+            let second = self.travel(500, life);
+            let twin = Flight { site, id: id.clone(), reply: None };
+            self.later(second, Event::Arrive(twin));
+        }
+        self.later(ms, Event::Arrive(Flight { site, id, reply: Some(reply) }));
+    }
+
+    /// How long something is on its way.
+    pub(super) fn travel(&mut self, slow: u64, longest: u64) -> u64 {
+        if self.fails(slow) {
+            self.coverage.count("delays");
+            self.dice.between(0, longest)
+        } else {
+            self.dice.delay(200)
+        }
+    }
+
+    fn judge_first_byte(&self, sending: &Sending) -> Result<(), Broken> {
+        let Sending { site: place, id, not_before, began, .. } = sending;
+        let token = sending.token.get();
+        let site = &self.plan.sites[*place];
+        if self.sent.get(id).is_some_and(|sent| sent.contains(&token)) {
+            return Err(Broken::new("one claim is one send", format!("{id}, token {token}")));
+        }
+        if self.receivers[*place].has_forgotten(id, self.now_ms) {
+            let rule = "nothing is sent again that could act twice";
+            return Err(Broken::new(rule, format!("{id}, token {token}, at {:?}", site.kind)));
+        }
+        if self.watch.meant(id).is_none_or(|meant| meant.body != sending.body) {
+            return Err(Broken::new("the bytes travel as committed", id.clone()));
+        }
+        if not_before.is_some_and(|at| *began < at) {
+            return Err(Broken::new("nothing is sent before its time", id.clone()));
+        }
+        let Some(granted) = self.watch.granted(id, sending.token) else {
+            return Err(Broken::new("nothing is sent that is not claimed", id.clone()));
+        };
+        let timeout = site.timeout_ms.unwrap_or(0);
+        let latest = granted + site.lease_ms - MARGIN_MS - timeout;
+        if !site.has_gap && self.now_ms > latest {
+            let late = self.now_ms - latest;
+            let what = format!("{id}, token {token}, {late} ms too late");
+            return Err(Broken::new("no first byte leaves when its lease is spent", what));
+        }
+        Ok(())
+    }
+
+    fn is_stopped_on_the_way(&mut self, site: usize, id: &str) -> bool {
+        let lost =
+            self.plan.sites[site].timeout_ms.is_some() && self.fails(self.plan.rates.request_lost);
+        if lost {
+            self.coverage.count("requests lost");
+            self.trace.line(self.now_ms, format_args!("  the request for {id} is lost"));
+        }
+        lost
+    }
+
+    /// No answer comes: the connection is silent, or breaks.
+    fn limbo_or_break(&mut self, site: usize, reply: oneshot::Sender<Outcome>) {
+        if self.plan.sites[site].timeout_ms.is_some() && self.dice.chance(600) {
+            self.limbo.push(reply);
+        }
+    }
+
+    /// What a gateway, or nobody at all, says in place of the receiver.
+    fn gateway(&mut self, place: usize) -> Option<Outcome> {
+        let rates = self.plan.rates.clone();
+        let is_webhook = self.plan.sites[place].kind == Kind::Webhook;
+        let is_asked = self.plan.sites[place].asked.is_some();
+        if self.fails(rates.refused) {
+            self.coverage.count("receivers that are down");
+            return Some(Outcome::not_sent("connection refused"));
+        }
+        if self.fails(rates.conflict) {
+            self.coverage.count("answers of conflict");
+            return Some(Outcome::Conflict { reason: "HTTP 422".into() });
+        }
+        if is_webhook && self.fails(rates.gone) {
+            self.coverage.count("answers of gone");
+            return Some(Outcome::Gone { reason: "HTTP 410".into() });
+        }
+        if !self.fails(rates.gateway) {
+            return None;
+        }
+        self.coverage.count("answers of a gateway");
+        let misconfigured = |status: &str| {
+            let (reason, misconfigured) = (format!("HTTP {status}"), true);
+            Outcome::NotSent { reason, retry_after: None, misconfigured }
+        };
+        let status = |status: &str| {
+            let reason = format!("HTTP {status}");
+            if is_webhook {
+                return Outcome::not_sent(reason);
+            }
+            Outcome::Rejected { reason, by: Judge::Status }
+        };
+        let wait = Some(Span::from_secs(3));
+        Some(match self.dice.place(9) {
+            0 => misconfigured("404"),
+            1 => misconfigured("401"),
+            2 => misconfigured("403"),
+            3 => misconfigured("308"),
+            4 => status("400"),
+            5 => status("413"),
+            6 => {
+                let reason = "HTTP 429".into();
+                Outcome::NotSent { reason, retry_after: wait, misconfigured: false }
+            }
+            7 if is_asked => Outcome::Ask { reason: "HTTP 409, said to mean ask".into() },
+            7 => Outcome::Unknown { reason: "HTTP 503".into(), retry_after: wait },
+            _ => Outcome::unknown("HTTP 502"),
+        })
+    }
+
+    /// A request arrives at its receiver.
+    pub(super) fn arrives(&mut self, flight: Flight) {
+        let Flight { site: place, id, reply } = flight;
+        if self.fails(self.plan.rates.busy) {
+            self.coverage.count("answers of busy");
+            let retry_after = Some(Span::from_secs(1));
+            let busy = Outcome::Unknown { reason: "HTTP 409".into(), retry_after };
+            if let Some(reply) = reply {
+                self.later(1, Event::Reply(reply, busy));
+            }
+            return;
+        }
+        let is_refused = self.watch.meant(&id).is_some_and(|meant| meant.is_refused);
+        let before = self.receivers[place].count(&id);
+        let word = self.receivers[place].arrive(&id, is_refused, self.now_ms);
+        if self.receivers[place].count(&id) > before {
+            self.acted(place, &id);
+        }
+        self.trace.line(self.now_ms, format_args!("  {id} arrives: {word:?}"));
+        match word {
+            Word::TakenOn { begins: true } => {
+                let ms = self.dice.delay(8_000);
+                self.later(ms, Event::Work { site: place, id: id.clone() });
+            }
+            Word::TakenOn { begins: false } if self.receivers[place].count(&id) > 0 => {
+                self.send_receipt(&id);
+            }
+            Word::TakenOn { .. } | Word::Done | Word::Refused => {}
+        }
+        let Some(reply) = reply else { return };
+        self.replies(place, word, &id, reply);
+    }
+
+    fn replies(&mut self, place: usize, word: Word, id: &str, reply: oneshot::Sender<Outcome>) {
+        let rates = self.plan.rates.clone();
+        if self.fails(rates.answer_lost) {
+            self.coverage.count("answers lost");
+            self.trace.line(self.now_ms, format_args!("  the answer for {id} is lost"));
+            return self.limbo_or_break(place, reply);
+        }
+        if self.fails(rates.broken) {
+            self.coverage.count("connections broken");
+            return;
+        }
+        let site = &self.plan.sites[place];
+        let outcome = outcome(site, word, id);
+        let longest = 2 * site.timeout_ms.unwrap_or(2 * site.lease_ms);
+        let ms = self.travel(rates.slow, longest);
+        self.later(ms, Event::Reply(reply, outcome));
+    }
+
+    /// A receiver acted: once a command, whatever happens.
+    pub(super) fn acted(&mut self, place: usize, id: &str) {
+        self.coverage.count("effects");
+        let count = self.receivers[place].count(id);
+        let Site { kind, folds, .. } = &*self.plan.sites[place];
+        if count > 1 {
+            let rule = match folds {
+                Folds::No => "a receiver without keys acts at most once a command",
+                Folds::Ever | Folds::For(_) => "a receiver that folds keys acts at most once a key",
+            };
+            return self.breaks(Broken::new(rule, format!("{id} acted {count} times at {kind:?}")));
+        }
+        if let Err(broken) = self.watch.judge_effect(id, &self.app) {
+            self.breaks(broken);
+        }
+    }
+}
+
+fn outcome(site: &Site, word: Word, id: &str) -> Outcome {
+    match word {
+        Word::Done => {
+            let result = ResultBody::whole(format!("done {id}"));
+            Outcome::Completed { result, evidence: "HTTP 200".into() }
+        }
+        Word::TakenOn { .. } => Outcome::Accepted { evidence: "HTTP 202".into() },
+        Word::Refused if site.kind == Kind::Webhook => Outcome::not_sent("HTTP 400"),
+        Word::Refused => Outcome::Rejected { reason: "refused".into(), by: Judge::Receiver },
+    }
+}
