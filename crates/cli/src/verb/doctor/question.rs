@@ -1,5 +1,5 @@
-//! The control questions: does the receiver know a command that it has surely completed, and does it
-//! know of none that never was?
+//! The control questions: does the receiver know a command that it has surely completed, and does
+//! it know of none that never was?
 //!
 //! Guarantees: asked for real, over the same transport as a relay's; a question never acts. Does
 //! not: ask the first where no command has completed yet.
@@ -68,8 +68,8 @@ fn judge_stranger(answer: &Answer) -> Check {
     Check::wrong(
         "ask",
         format!("asked about a command that never was, it says {said}: {reason}"),
-        "so every doubt would end, acted or not: ask another URL, or say by `success`, `outcome` or \
-         ask.not_there what in an answer's body means that it was done",
+        "so every doubt would end, acted or not: ask another URL, or say by `success`, `outcome` \
+         or ask.not_there what in an answer's body means that it was done",
     )
 }
 
