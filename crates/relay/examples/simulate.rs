@@ -80,7 +80,7 @@ fn work(wish: &Wish, next: &AtomicU64, sum: &Mutex<Sum>) {
         if sum.broken.len() >= ENOUGH {
             return;
         }
-        if sum.runs % TOLD_EVERY == 0 {
+        if sum.runs.is_multiple_of(TOLD_EVERY) {
             eprintln!("{} of {} seeds, {} broken", sum.runs, wish.seeds, sum.broken.len());
         }
     }

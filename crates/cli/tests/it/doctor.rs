@@ -226,3 +226,15 @@ fn what_it_cannot_look_at_exits_2() {
     desk.write("counterfoil.toml", tls);
     could_not(&desk.run(&["doctor"]), &["[destination.a]", "none.pem"]);
 }
+
+/// An error page with status 200 would end every doubt as done.
+#[test]
+fn a_receiver_that_says_done_about_anything_is_wrong() {
+    let desk = Desk::new();
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n<html>Oh no</";
+    let port = crate::relay::answering(answer);
+    desk.configure(port, "false", &ask(port, "commands"));
+    let (code, checks) = doctor(&desk);
+    assert_eq!(code, Some(1));
+    holds(one(&checks, "ask", "wrong"), &["never was", "done", "HTTP 200", "success"]);
+}

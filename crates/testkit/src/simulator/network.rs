@@ -85,10 +85,6 @@ impl World<'_> {
         if self.sent.get(id).is_some_and(|sent| sent.contains(&token)) {
             return Err(Broken::new("one claim is one send", format!("{id}, token {token}")));
         }
-        if self.receivers[*place].has_forgotten(id, self.now_ms) {
-            let rule = "nothing is sent again that could act twice";
-            return Err(Broken::new(rule, format!("{id}, token {token}, at {:?}", site.kind)));
-        }
         if self.watch.meant(id).is_none_or(|meant| meant.body != sending.body) {
             return Err(Broken::new("the bytes travel as committed", id.clone()));
         }
@@ -98,6 +94,12 @@ impl World<'_> {
         let Some(granted) = self.watch.granted(id, sending.token) else {
             return Err(Broken::new("nothing is sent that is not claimed", id.clone()));
         };
+        // A request may live as long as its lease.
+        let until = granted + site.lease_ms;
+        if self.receivers[*place].remembers_until(id).is_some_and(|known| known < until) {
+            let rule = "nothing is sent again that could act twice";
+            return Err(Broken::new(rule, format!("{id}, token {token}, at {:?}", site.kind)));
+        }
         let timeout = site.timeout_ms.unwrap_or(0);
         let latest = granted + site.lease_ms - MARGIN_MS - timeout;
         if !site.has_gap && self.now_ms > latest {

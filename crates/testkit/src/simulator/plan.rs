@@ -199,7 +199,7 @@ fn draw_clock_steps(dice: &mut Dice, heal_ms: u64) -> Vec<ClockStep> {
     (0..dice.between(1, 3)).map(|_| one(dice)).collect()
 }
 
-/// At times just as long as a receiver remembers keys, where a window must be exact.
+/// At times about as long as a receiver remembers keys, where a window must be exact.
 fn draw_outage(dice: &mut Dice, heal_ms: u64, sites: &[Arc<Site>]) -> Option<(u64, u64)> {
     if !dice.chance(350) {
         return None;
@@ -210,7 +210,7 @@ fn draw_outage(dice: &mut Dice, heal_ms: u64, sites: &[Arc<Site>]) -> Option<(u6
         Folds::No | Folds::Ever => None,
     });
     let ms = match remembers {
-        Some(ttl) if dice.chance(600) => ttl - dice.between(0, 3_000),
+        Some(ttl) if dice.chance(600) => ttl - dice.between(0, 20_000),
         _ => dice.between(20_000, 200_000),
     };
     Some((from, ms))

@@ -64,15 +64,13 @@ impl Receiver {
         self.effects.get(key).map_or(0, Vec::len)
     }
 
-    /// Whether it has forgotten a key that it acted on.
-    pub(super) fn has_forgotten(&self, key: &str, now_ms: u64) -> bool {
-        let Some(first) = self.effects.get(key).and_then(|times| times.first()) else {
-            return false;
-        };
+    /// Until when it remembers a key that it acted on; `None` if it never acted, or never forgets.
+    pub(super) fn remembers_until(&self, key: &str) -> Option<u64> {
+        let first = self.effects.get(key).and_then(|times| times.first())?;
         match self.folds {
-            Folds::No => true,
-            Folds::Ever => false,
-            Folds::For(ttl) => now_ms > first + ttl,
+            Folds::No => Some(*first),
+            Folds::Ever => None,
+            Folds::For(ttl) => Some(first + ttl),
         }
     }
 

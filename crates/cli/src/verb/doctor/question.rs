@@ -1,7 +1,8 @@
-//! The control question: does the receiver know a command that it has surely completed?
+//! The control questions: does the receiver know a command that it has surely completed, and does
+//! it know of none that never was?
 //!
 //! Guarantees: asked for real, over the same transport as a relay's; a question never acts. Does
-//! not: ask where no command has completed yet.
+//! not: ask the first where no command has completed yet.
 
 use counterfoil_core::domain::{Answer, CommandId};
 use counterfoil_core::port::store::StoreError;
@@ -13,7 +14,8 @@ use super::check::Check;
 use crate::config::{Config, DestinationSettings, RelaySettings};
 use crate::exit::Failure;
 
-/// No command is left out of the search: this one is about none.
+/// No command is left out of the search, and none is called so: whoever says that this one is done
+/// says so about any.
 const NO_COMMAND: &str = "counterfoil doctor";
 
 /// Asks the receiver of `destination`, if it can be asked.
@@ -31,6 +33,10 @@ pub(super) async fn check(
     let except = CommandId::new(NO_COMMAND).map_err(Failure::could_not_run)?;
     let newest = store.newest_completed(&destination.name, &except).await?;
     let name = destination.name.as_str();
+    let stranger = ask(&transport, store, &except).await?;
+    if let Answer::Done { .. } | Answer::Refused { .. } = stranger {
+        return Ok(Some(judge_stranger(&stranger).of(name)));
+    }
     let Some(command_id) = newest else {
         let predicate = destination.terms.contract.ask.as_ref().and_then(|a| a.not_there.as_ref());
         let text = match predicate {
@@ -54,6 +60,17 @@ async fn ask(
     let (command_id, source) = (command_id.clone(), store.source());
     let question = Question { command_id, source, now: store.now()? };
     Ok(transport.ask(&question).await)
+}
+
+/// It has judged what it cannot have seen.
+fn judge_stranger(answer: &Answer) -> Check {
+    let (said, reason) = (answer.name(), answer.reason());
+    Check::wrong(
+        "ask",
+        format!("asked about a command that never was, it says {said}: {reason}"),
+        "so every doubt would end, acted or not: ask another URL, or say by `success`, `outcome` \
+         or ask.not_there what in an answer's body means that it was done",
+    )
 }
 
 fn judge(command_id: &CommandId, answer: &Answer) -> Check {

@@ -22,7 +22,12 @@ use tokio::task::AbortHandle;
 use tower_service::Service;
 
 use super::proxy::Route;
+use super::turns::Turns;
 use super::url::Url;
+
+/// How much of an answer is held before it is taken; its head must fit. Small, so that what is read
+/// at a time is soon looked through.
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A request as it is sent: its body is whole, so its length is known.
 pub(super) type Sent = Request<Full<Bytes>>;
@@ -126,7 +131,8 @@ async fn begin<T>(stream: T) -> Result<Connection, String>
 where
     T: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
 {
-    let begun = http1::Builder::new().handshake(stream).await;
+    let begun =
+        http1::Builder::new().max_buf_size(BUFFER_BYTES).handshake(Turns::new(stream)).await;
     let (sender, driver) = begun.map_err(|error| said_by(&error))?;
     // What ends the driver is told to the sender too.
     let driver = tokio::spawn(async move { drop(driver.await) });

@@ -32,6 +32,7 @@ mod retry_after;
 mod signature;
 mod table;
 mod trust;
+mod turns;
 mod url;
 mod word;
 

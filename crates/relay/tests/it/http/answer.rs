@@ -77,7 +77,7 @@ async fn the_receivers_own_word_overrides_the_status() {
     let unread = outcome_of(word("200 OK", "perhaps")).await;
     assert_eq!(unread.name(), "unknown");
     assert!(unread.reason().contains("\"perhaps\" is no outcome"), "{unread:?}");
-    assert_eq!(outcome_of(word("404 Not Found", "perhaps")).await.name(), "not_sent");
+    assert_eq!(outcome_of(word("404 Not Found", "perhaps")).await.name(), "unknown");
 }
 
 #[tokio::test]
