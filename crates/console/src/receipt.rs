@@ -38,7 +38,8 @@ pub(crate) async fn take<S: Store>(
         (Reported::Recorded, _) => Ok(answer::done(&json!({ "status": "recorded" }))),
         (Reported::Repeated, _) => Ok(answer::done(&json!({ "status": "repeated" }))),
         (Reported::Contradiction, _) => {
-            tracing::warn!(command = %command_id, source = &*source, "a report contradicts the receipt");
+            let source = &*source;
+            tracing::warn!(command = %command_id, source, "a report contradicts the receipt");
             Err(contradiction())
         }
         (Reported::Refused(Reason::StaleToken), _) => Err(stale_token()),
