@@ -10,7 +10,29 @@ use crate::problem::Problem;
 
 /// The refusal of a verb, for this reason.
 pub(crate) fn of(reason: Reason) -> Problem {
-    let (code, title, detail) = match reason {
+    match while_open(reason).or_else(|| by_its_end(reason)) {
+        Some((code, title, detail)) => Problem::new(
+            StatusCode::CONFLICT,
+            code,
+            title,
+            format!("{detail}; nothing was changed"),
+        ),
+        // No verb is answered so; who adds one sees it named.
+        None => Problem::new(
+            StatusCode::CONFLICT,
+            "CF1040",
+            "a rule refuses this",
+            format!("{reason}: look at the command's story"),
+        ),
+    }
+}
+
+/// Code, title and way out.
+type Words = (&'static str, &'static str, &'static str);
+
+/// What an open command refuses.
+const fn while_open(reason: Reason) -> Option<Words> {
+    Some(match reason {
         Reason::NotParked => (
             "CF1030",
             "the command is not parked",
@@ -46,6 +68,13 @@ pub(crate) fn of(reason: Reason) -> Problem {
             "the receiver has the command",
             "it was handed over and cannot be withdrawn: wait for its receipt, or resolve it",
         ),
+        _ => return None,
+    })
+}
+
+/// What has ended refuses, or what must not be sent any more.
+const fn by_its_end(reason: Reason) -> Option<Words> {
+    Some(match reason {
         Reason::Ended => (
             "CF1036",
             "the command has ended",
@@ -66,17 +95,8 @@ pub(crate) fn of(reason: Reason) -> Problem {
             "the command's content was erased",
             "there is nothing left to send: a new intent needs a new id",
         ),
-        // No verb is answered so; who adds one sees it named.
-        _ => {
-            return Problem::new(
-                StatusCode::CONFLICT,
-                "CF1040",
-                "a rule refuses this",
-                format!("{reason}: look at the command's story"),
-            );
-        }
-    };
-    Problem::new(StatusCode::CONFLICT, code, title, format!("{detail}; nothing was changed"))
+        _ => return None,
+    })
 }
 
 /// Nothing reaches an archived command.

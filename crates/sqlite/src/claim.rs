@@ -156,8 +156,7 @@ fn take(
         n: delivery.n,
         command_id: command.command_id.as_str(),
         destination: command.destination.as_str(),
-        // They are written by whatever ends an attempt, or what was attempted; a plain claim ends
-        // neither.
+        // By whatever ends an attempt, or what was attempted; a plain claim ends neither.
         digests: (taken_over || ends_sent).then(|| digests(&command)),
         started_at: None,
         lane: command.ordering_key.as_ref().map(|key| {

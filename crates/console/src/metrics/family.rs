@@ -35,7 +35,10 @@ pub(crate) struct Family {
 }
 
 macro_rules! families {
-    ($($(#[$doc:meta])* $id:ident: $kind:ident $name:literal [$($label:literal),*] $help:literal;)+) => {
+    ($(
+        $(#[$doc:meta])*
+        $id:ident: $kind:ident $name:literal [$($label:literal),*] $help:literal;
+    )+) => {
         $($(#[$doc])* pub(crate) const $id: Family = Family {
             name: concat!("counterfoil_", $name),
             kind: Kind::$kind,

@@ -41,7 +41,8 @@ async fn it_checks_what_the_user_expects() {
 async fn one_runs_at_a_time_and_not_for_ever() {
     let mut options = options();
     options.audit_timeout = Duration::from_millis(400);
-    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000000)\
+    let endless = "WITH RECURSIVE n(i) AS \
+                   (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000000) \
                    SELECT i FROM n WHERE i > 5999999";
     options.expect = vec![Expect::new(endless)];
     let scene = in_a_file(options).await;

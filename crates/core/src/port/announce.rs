@@ -94,7 +94,10 @@ mod tests {
     #[test]
     fn an_alert_says_what_is_known() {
         let alert = announce("alert").alert(&parked("a", "k"), Micros::new(7)).unwrap();
-        let body = r#"{"at":7,"command_id":"a","destination":"shop","in_doubt":true,"kind":"k","reason":"reset","round":2,"state":"uncertain"}"#;
+        let body = concat!(
+            r#"{"at":7,"command_id":"a","destination":"shop","in_doubt":true,"kind":"k","#,
+            r#""reason":"reset","round":2,"state":"uncertain"}"#,
+        );
         assert_eq!(String::from_utf8(alert.body.clone()).unwrap(), body);
         let to = (alert.destination.as_str(), alert.kind.as_str());
         assert_eq!((to, alert.id.unwrap().as_str()), (("ops", "alert"), "alert:a:2"));

@@ -1,7 +1,7 @@
 //! Lanes: who goes next among the commands of one ordering key.
 //!
-//! Guarantees: whoever has the turn has an `available_at` and a `turn`, and a unique index lets it be one; the
-//! turn goes on in the transaction that frees it. Does not: see what a stranger's report frees; a
+//! Guarantees: whoever has the turn has an `available_at` and a `turn`, and a unique index lets it be
+//! one; the turn goes on in the transaction that frees it. Does not: see what a stranger's report frees; a
 //! sweep does.
 
 mod cursor;

@@ -107,9 +107,8 @@ fn add_delivery(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Resu
 fn add_lane(store: &Connection, command_id: &str, story: &mut Story) -> rusqlite::Result<()> {
     let Some(place) = story.delivery.as_ref().and_then(|open| open.key_seq) else { return Ok(()) };
     let mut known = store.prepare_cached(Sql::OutboxAct.text())?;
-    let lane = known.query_row([command_id], |row| {
-        Ok((lossy(row, 1)?.unwrap_or_default(), lossy(row, 2)?))
-    });
+    let lane = known
+        .query_row([command_id], |row| Ok((lossy(row, 1)?.unwrap_or_default(), lossy(row, 2)?)));
     if let (destination, Some(key)) = lane? {
         story.lane = Some(lane::place(store, &destination, key, place)?);
     }

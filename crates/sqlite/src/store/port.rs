@@ -111,7 +111,8 @@ impl Store for SqliteStore {
     }
 
     async fn sweep(&self, limit: usize, announce: Option<Announce>) -> Result<Swept, StoreError> {
-        self.inner.queue.commit(Sweep { limit, announce, lanes: Arc::clone(&self.inner.lanes) }).await
+        let lanes = Arc::clone(&self.inner.lanes);
+        self.inner.queue.commit(Sweep { limit, announce, lanes }).await
     }
 
     async fn newest_completed(

@@ -159,8 +159,8 @@ fn a_stranger_moves_no_lane_not_even_after_an_insert_of_his_own() {
             let insert = format!("{verb} counterfoil_lane VALUES ({row})");
             fixture.refused(&insert, "CF0126");
             let upsert = format!(
-                "INSERT INTO counterfoil_lane VALUES ({row}) ON CONFLICT(destination, ordering_key) \
-                 DO UPDATE SET last = last + 1"
+                "INSERT INTO counterfoil_lane VALUES ({row}) \
+                 ON CONFLICT(destination, ordering_key) DO UPDATE SET last = last + 1"
             );
             fixture.refused(&upsert, "CF0126");
         }

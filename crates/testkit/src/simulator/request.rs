@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use counterfoil_core::domain::{Answer, Contract, Destination, Micros, Outcome, Token};
-use counterfoil_core::port::{Announce, Notice};
 use counterfoil_core::port::store::{Declared, Exchange, Exchanged, StoreError, Swept};
+use counterfoil_core::port::{Announce, Notice};
 use tokio::sync::{Notify, oneshot};
 
 use super::dice::Dice;

@@ -13,12 +13,12 @@ use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Command, CommandId, Contract, Destination, EventRow, Micros, Stream,
 };
-use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 use tokio::sync::oneshot;
 
 use super::request::{Mailbox, Request, Write, Written};

@@ -53,14 +53,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
         let counted = Counted::default();
         let api = match api {
             Some(api) => {
-                let (board, workers) = (Arc::clone(&options.board), settings.workers as usize);
-                let shown = Shown {
-                    served: config.destination_names(),
-                    expect: config.expect()?,
-                    drain: settings.drain,
-                    counters: Arc::clone(&counted.counters),
-                    board: RelayBoard { board, workers },
-                };
+                let shown = shown(config, &settings, &options, &counted)?;
                 Some(api::start(&store, api, shown).await?)
             }
             None => None,
@@ -84,6 +77,23 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
             true => Err(Failure::could_not_run("the store did not say in time what remains")
                 .help("look with `counterfoil status`, or run it again")),
         }
+    })
+}
+
+/// What the API shows of this relay beside its store.
+fn shown(
+    config: &Config,
+    settings: &RelaySettings,
+    options: &Options,
+    counted: &Counted,
+) -> Result<Shown, Failure> {
+    let (board, workers) = (Arc::clone(&options.board), settings.workers as usize);
+    Ok(Shown {
+        served: config.destination_names(),
+        expect: config.expect()?,
+        drain: settings.drain,
+        counters: Arc::clone(&counted.counters),
+        board: RelayBoard { board, workers },
     })
 }
 
