@@ -13,7 +13,7 @@
 //! | GET `/v1/status` | read, operator | counts by destination and state |
 //! | GET `/v1/commands` | read, operator | commands by filter, page by page |
 //! | GET `/v1/commands/{id}` | read, operator | the command's story, or 404 |
-//! | POST `/v1/commands/{id}/` `retry`, `resolve`, `cancel`, `redeliver` | operator | 200, 404, 409 |
+//! | POST `/v1/commands/{id}/` retry, resolve, cancel, redeliver | operator | 200, 404, 409 |
 //! | POST `/v1/destinations/{name}/pause`, `resume` | operator | 200, 404 |
 //! | GET `/v1/audit` | read, operator | whether every law holds |
 //! | GET `/metrics` | read, operator | what Prometheus reads |

@@ -1,8 +1,8 @@
 //! Lanes: who goes next among the commands of one ordering key.
 //!
-//! Guarantees: whoever has the turn has an `available_at` and a `turn`, and a unique index lets it be
-//! one; the turn goes on in the transaction that frees it. Does not: see what a stranger's report frees; a
-//! sweep does.
+//! Guarantees: whoever has the turn has an `available_at` and a `turn`, and a unique index lets it
+//! be one; the turn goes on in the transaction that frees it. Does not: see what a stranger's
+//! report frees; a sweep does.
 
 mod cursor;
 
