@@ -15,7 +15,7 @@ use counterfoil_relay::{Options, Served};
 use super::transport::transport;
 use super::{Found, block_on_many, stop};
 use crate::args::{Relay, Shared};
-use crate::config::{ApiSettings, RelaySettings, warnings};
+use crate::config::{ApiSettings, Config, RelaySettings, warnings};
 use crate::exit::{Ended, Exit, Failure};
 use api::{Counted, RelayBoard, Shown};
 use summary::Summary;
