@@ -45,7 +45,6 @@ impl Work for Pause {
     }
 }
 
-/// What somebody did, to what.
 /// Lets a paused destination go on.
 pub(crate) struct Resume {
     pub(crate) destination: Destination,
@@ -75,6 +74,7 @@ impl Work for Resume {
     }
 }
 
+/// What somebody did, to what.
 pub(crate) struct Action<'a> {
     pub(crate) verb: &'a str,
     pub(crate) about: &'a str,

@@ -47,14 +47,6 @@ pub enum WriteRefused {
     /// A value breaks a rule.
     #[error(transparent)]
     Command(#[from] crate::domain::CommandRefused),
-    /// What a later version brings.
-    #[error("{what} of command {id} is not yet supported by this version; leave it out")]
-    NotYet {
-        /// The command.
-        id: String,
-        /// Which column.
-        what: &'static str,
-    },
     /// The stream has moved on.
     #[error(
         "stream {stream} is at {actual}, not at {expected}: another decision came first; \
