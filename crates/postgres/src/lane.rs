@@ -1,0 +1,1 @@
+#[derive(Default)] pub(crate) struct LaneCursor;

@@ -1,0 +1,39 @@
+//! The PostgreSQL store of Counterfoil: its schema, and the connections that keep its promises.
+//!
+//! Guarantees: what the schema's guards say holds for every program that writes the tables; many
+//! relays on many machines share them. Does not: need a leader, a registry, or NOTIFY.
+
+mod act;
+mod alert;
+mod append;
+mod claim;
+mod destination;
+mod enqueue;
+mod exchange;
+mod facts;
+mod failure;
+mod group;
+mod lane;
+mod options;
+mod param;
+mod pause;
+mod pool;
+mod position;
+mod read;
+mod report;
+mod restored;
+mod row;
+mod schema;
+mod settle;
+mod statement;
+mod store;
+mod sweep;
+mod time;
+mod tls;
+mod tx;
+mod wake;
+mod work;
+
+pub use options::Options;
+pub use schema::{SCHEMA_VERSION, SchemaError, migrate, schema_sql};
+pub use store::{OpenError, PostgresStore};

@@ -1,0 +1,142 @@
+//! The connections of one process to one store.
+//!
+//! Guarantees: bounded in number, each with Counterfoil's own settings; a broken one is replaced.
+//! Does not: hold one while nothing is asked.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, RecyclingMethod, Runtime};
+use tokio_postgres::Config;
+
+use crate::failure::{Failure, words};
+use crate::options::Options;
+use crate::statement::Texts;
+use crate::tls;
+use crate::tx::Tx;
+
+/// What every session of ours is told. `own`: the guards trust us, who keep the rules in Rust.
+/// Hash joins and scans lose against nested loops for the batches we write. A user's role may
+/// commit asynchronously; a claim must be durable before the first byte leaves.
+const SESSION: [(&str, &str); 8] = [
+    ("counterfoil.own", "on"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_seqscan", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("jit", "off"),
+    ("default_transaction_isolation", "read\\ committed"),
+    ("synchronous_commit", "on"),
+];
+
+/// What each transaction needs to know.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) options: Options,
+    pub(crate) texts: Texts,
+    begin: String,
+    begin_snapshot: String,
+}
+
+impl Settings {
+    pub(crate) fn new(options: Options) -> Self {
+        let texts = Texts::new(&options.schema);
+        let mut local = String::new();
+        if options.pooler {
+            for (name, value) in SESSION.iter().filter(|(name, _)| !name.starts_with("default_")) {
+                local.push_str(&format!("; SET LOCAL {name} = '{value}'"));
+            }
+            let timeout = options.statement_timeout.as_millis();
+            local.push_str(&format!("; SET LOCAL statement_timeout = {timeout}"));
+        }
+        let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED{local}");
+        let begin_snapshot = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{local}");
+        Self { options, texts, begin, begin_snapshot }
+    }
+
+    /// The text that begins a transaction.
+    pub(crate) fn begin(&self, is_snapshot: bool) -> &str {
+        if is_snapshot { &self.begin_snapshot } else { &self.begin }
+    }
+}
+
+/// Connections to one store.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pool: deadpool_postgres::Pool,
+    pub(crate) settings: Settings,
+    jitter: AtomicU64,
+}
+
+impl Pool {
+    /// A pool that has not connected yet.
+    pub(crate) fn new(config: &Config, options: Options) -> Result<Self, Failure> {
+        let mut config = config.clone();
+        config.connect_timeout(options.connect_timeout);
+        config.keepalives_idle(Duration::from_secs(15));
+        if config.get_application_name().is_none() {
+            config.application_name("counterfoil");
+        }
+        if !options.pooler {
+            config.options(session_options(&config, &options));
+        }
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_config(config, tls::connector()?, ManagerConfig { recycling_method });
+        let pool = deadpool_postgres::Pool::builder(manager)
+            .max_size(options.connections.max(2))
+            .wait_timeout(Some(options.connect_timeout))
+            .create_timeout(Some(options.connect_timeout))
+            .recycle_timeout(Some(options.connect_timeout))
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| Failure::broken(error.to_string()))?;
+        Ok(Self { pool, settings: Settings::new(options), jitter: AtomicU64::new(1) })
+    }
+
+    /// A transaction; it reaches the server with its first statement.
+    pub(crate) async fn begin(&self) -> Result<Tx<'_>, Failure> {
+        Ok(Tx::new(self.client().await?, &self.settings, false))
+    }
+
+    /// A transaction that only reads, and sees one moment.
+    pub(crate) async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
+        Ok(Tx::new(self.client().await?, &self.settings, true))
+    }
+
+    /// A connection by itself.
+    pub(crate) async fn client(&self) -> Result<Object, Failure> {
+        use deadpool_postgres::PoolError;
+        self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) => match Failure::from(error) {
+                // A password or a database that is wrong is wrong tomorrow, too; but a server that
+                // is not there yet may come.
+                Failure::Broken(why) => Failure::Broken(why),
+                failure => failure,
+            },
+            PoolError::Timeout(_) => Failure::Unavailable(
+                "no connection became free in time; allow more, or look for what holds them".into(),
+            ),
+            error => Failure::Unavailable(error.to_string()),
+        })
+    }
+
+    /// A part of `of`, another one each time; no more random than it must be.
+    pub(crate) fn jitter(&self, of: Duration) -> Duration {
+        let seed = self.jitter.fetch_add(1, Ordering::Relaxed) ^ u64::from(std::process::id());
+        let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        of * u32::try_from(mixed).unwrap_or(0) / 256
+    }
+}
+
+/// The `options` of a session, behind those that the URL gives.
+fn session_options(config: &Config, options: &Options) -> String {
+    let mut words: Vec<String> = config.get_options().map(str::to_owned).into_iter().collect();
+    words.extend(SESSION.iter().map(|(name, value)| format!("-c {name}={value}")));
+    words.push(format!("-c statement_timeout={}", options.statement_timeout.as_millis()));
+    words.join(" ")
+}
+
+/// Why a connection could not be made, for people.
+pub(crate) fn why(error: &tokio_postgres::Error) -> String {
+    words(error)
+}

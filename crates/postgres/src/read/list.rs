@@ -1,0 +1,8 @@
+use counterfoil_core::domain::*;
+use counterfoil_core::port::store::*;
+use crate::failure::Failure;
+use crate::store::Inner;
+use crate::tx::Tx;
+use crate::work::Work;
+use counterfoil_core::port::read::*;
+pub(crate) async fn list(_: &Tx<'_>, _: &Filter) -> Result<Vec<Listed>, Failure> { Err(Failure::broken("stub")) }

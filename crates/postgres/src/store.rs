@@ -1,0 +1,180 @@
+//! The store of commands in a PostgreSQL database.
+//!
+//! Guarantees: what the `Store` port asks; clones share connections. Does not: keep anything in
+//! memory that a crash could lose.
+
+mod port;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use counterfoil_core::domain::Micros;
+use counterfoil_core::port::{Clock, SystemClock};
+use tokio_postgres::Config;
+
+use crate::claim::Floors;
+use crate::destination::Agreed;
+use crate::failure::Failure;
+use crate::lane::LaneCursor;
+use crate::options::Options;
+use crate::pool::Pool;
+use crate::schema::{self, SchemaError};
+use crate::time::ServerTime;
+use crate::tx::Tx;
+use crate::wake::Wake;
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The URL cannot be read.
+    #[error("the URL of the store cannot be read: {0}")]
+    Url(String),
+    /// The server cannot be reached or refuses us.
+    #[error("the server cannot be used: {0}")]
+    Server(String),
+    /// The schema is not ours, or not of this version.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+}
+
+impl From<Failure> for OpenError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Again(why)
+            | Failure::Unavailable(why)
+            | Failure::NotKnown(why)
+            | Failure::Broken(why) => Self::Server(why),
+        }
+    }
+}
+
+/// A store in a PostgreSQL database; clones share its connections.
+///
+/// A clone remembers for itself which commits [`Store::changed`] has told it of: give each relay
+/// its own.
+///
+/// [`Store::changed`]: counterfoil_core::port::Store::changed
+pub struct PostgresStore {
+    inner: Arc<Inner>,
+    seen: AtomicU64,
+}
+
+/// What clones share.
+pub(crate) struct Inner {
+    pub(crate) source: Arc<str>,
+    pub(crate) pool: Pool,
+    pub(crate) wake: Wake,
+    /// Where claims begin to look, by destination.
+    pub(crate) floors: Floors,
+    /// Stored contracts that were read and found to be ours.
+    pub(crate) agreed: Agreed,
+    /// Where sweeps are among the lanes.
+    pub(crate) lanes: LaneCursor,
+    time: ServerTime,
+    clock: Arc<dyn Clock>,
+}
+
+impl Inner {
+    /// The server told its time just now.
+    pub(crate) fn told(&self, time: Micros) {
+        self.time.told(time, &*self.clock);
+    }
+
+    /// The server's time, as far as is known without asking.
+    pub(crate) fn now(&self) -> Micros {
+        self.time.now(&*self.clock)
+    }
+
+    pub(crate) fn body_bytes_max(&self) -> usize {
+        self.pool.settings.options.body_bytes_max
+    }
+}
+
+impl PostgresStore {
+    /// Opens an existing store.
+    ///
+    /// # Errors
+    /// [`OpenError`]: no server there, no schema of this version.
+    pub async fn open(url: &str, options: Options) -> Result<Self, OpenError> {
+        Self::open_with_clock(url, options, Arc::new(SystemClock)).await
+    }
+
+    /// Opens an existing store whose boot clock is `clock`'s; for tests.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open_with_clock(
+        url: &str,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        Self::start(&parse(url)?, options, clock).await
+    }
+
+    /// Creates the schema, or upgrades it, and opens the store.
+    ///
+    /// `source` names it to receivers for ever; `None` takes a URN with its random id.
+    ///
+    /// # Errors
+    /// [`OpenError`]; a schema that is refused is not changed.
+    pub async fn init(
+        url: &str,
+        options: Options,
+        source: Option<&str>,
+    ) -> Result<Self, OpenError> {
+        let config = parse(url)?;
+        let pool = Pool::new(&config, options.clone())?;
+        let mut client = pool.client().await?;
+        schema::migrate(&mut client, &options.schema, source).await?;
+        drop(client);
+        Self::start(&config, options, Arc::new(SystemClock)).await
+    }
+
+    async fn start(
+        config: &Config,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        let pool = Pool::new(config, options.clone())?;
+        let client = pool.client().await?;
+        let found = schema::read(&client, &options.schema).await?;
+        drop(client);
+        let time = ServerTime::default();
+        time.told(found.now, &*clock);
+        let inner = Inner {
+            source: found.source.into(),
+            pool,
+            wake: Wake::default(),
+            floors: Floors::default(),
+            agreed: Agreed::default(),
+            lanes: LaneCursor::default(),
+            time,
+            clock,
+        };
+        Ok(Self { seen: AtomicU64::new(0), inner: Arc::new(inner) })
+    }
+
+    /// A transaction of reads that sees one moment.
+    async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
+        self.inner.pool.snapshot().await
+    }
+}
+
+/// Reads the URL of a store: `postgres://…`, `postgresql://…`, or words as libpq takes them.
+fn parse(url: &str) -> Result<Config, OpenError> {
+    url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(crate::pool::why(&error)))
+}
+
+impl Clone for PostgresStore {
+    fn clone(&self) -> Self {
+        let seen = AtomicU64::new(self.seen.load(Ordering::Relaxed));
+        Self { inner: Arc::clone(&self.inner), seen }
+    }
+}
+
+impl std::fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresStore").field("source", &self.inner.source).finish_non_exhaustive()
+    }
+}

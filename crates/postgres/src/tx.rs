@@ -1,0 +1,145 @@
+//! One transaction on one connection: begun with its first statement, and never left open.
+//!
+//! Guarantees: dropped without an end, its connection is closed, and the server rolls back; a
+//! failure of COMMIT without an answer is told as not known. Does not: try again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use deadpool_postgres::Object;
+use futures_util::future::join;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::failure::{Failure, words};
+use crate::param::Param;
+use crate::pool::Settings;
+use crate::statement::Statement;
+
+/// A transaction: writes under READ COMMITTED, reads of one moment under REPEATABLE READ.
+pub(crate) struct Tx<'a> {
+    /// `None` once it was given back.
+    client: Option<Object>,
+    settings: &'a Settings,
+    is_snapshot: bool,
+    begun: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl<'a> Tx<'a> {
+    pub(crate) fn new(client: Object, settings: &'a Settings, is_snapshot: bool) -> Self {
+        let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { client: Some(client), settings, is_snapshot, begun, ended }
+    }
+
+    fn client(&self) -> Result<&Object, Failure> {
+        self.client.as_ref().ok_or_else(|| Failure::broken("the transaction has ended"))
+    }
+
+    /// Runs a statement and gives its rows. Statements whose futures are polled together travel
+    /// together, in the order of their first polls.
+    pub(crate) async fn query(
+        &self,
+        statement: Statement,
+        params: &[&dyn Param],
+    ) -> Result<Vec<Row>, Failure> {
+        if self.begun.swap(true, Ordering::AcqRel) {
+            return self.run(statement, params).await;
+        }
+        let begin = self.client()?.batch_execute(self.settings.begin(self.is_snapshot));
+        let (begun, rows) = join(begin, self.run(statement, params)).await;
+        begun?;
+        rows
+    }
+
+    /// The only row of a statement, if there is one.
+    pub(crate) async fn query_opt(
+        &self,
+        statement: Statement,
+        params: &[&dyn Param],
+    ) -> Result<Option<Row>, Failure> {
+        Ok(self.query(statement, params).await?.into_iter().next())
+    }
+
+    /// Runs a statement whose rows do not matter.
+    pub(crate) async fn execute(
+        &self,
+        statement: Statement,
+        params: &[&dyn Param],
+    ) -> Result<(), Failure> {
+        self.query(statement, params).await.map(drop)
+    }
+
+    async fn run(&self, statement: Statement, params: &[&dyn Param]) -> Result<Vec<Row>, Failure> {
+        let client = self.client()?;
+        let text = self.settings.texts.of(statement);
+        if self.settings.options.pooler {
+            let params: Vec<(&(dyn ToSql + Sync), Type)> =
+                params.iter().map(|param| (param.sql(), param.of_type())).collect();
+            return Ok(client.query_typed(&text, &params).await?);
+        }
+        let types: Vec<Type> = params.iter().map(|param| param.of_type()).collect();
+        let prepared = client.prepare_typed_cached(&text, &types).await?;
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|param| param.sql()).collect();
+        Ok(client.query(&prepared, &params).await?)
+    }
+
+    /// Commits. With nothing begun there is nothing to commit.
+    pub(crate) async fn commit(&self) -> Result<(), Failure> {
+        if !self.begun.load(Ordering::Acquire) {
+            self.ended.store(true, Ordering::Release);
+            return Ok(());
+        }
+        let committed = self.client()?.batch_execute("COMMIT").await;
+        match committed {
+            Ok(()) => {
+                self.ended.store(true, Ordering::Release);
+                Ok(())
+            }
+            // The server's own word: it is rolled back.
+            Err(error) if error.as_db_error().is_some() && !ends_session(&error) => {
+                Err(error.into())
+            }
+            Err(error) => Err(Failure::NotKnown(words(&error))),
+        }
+    }
+
+    /// Commits, unless it has ended.
+    pub(crate) async fn commit_if_open(&self) -> Result<(), Failure> {
+        if self.ended.load(Ordering::Acquire) { Ok(()) } else { self.commit().await }
+    }
+
+    /// Runs `last` and commits in the same round trip; a failure of `last` is the answer.
+    pub(crate) async fn commit_with<T>(
+        &self,
+        last: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let (last, committed) = join(last, self.commit()).await;
+        let last = last?;
+        committed?;
+        Ok(last)
+    }
+
+    /// Rolls back, so that the connection can be used again.
+    pub(crate) async fn rollback(self) {
+        let begun = self.begun.load(Ordering::Acquire);
+        let Ok(client) = self.client() else { return };
+        if !begun || client.batch_execute("ROLLBACK").await.is_ok() {
+            self.ended.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// A server that shuts down says so in place of an answer.
+fn ends_session(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| code.code().starts_with("57P"))
+}
+
+impl Drop for Tx<'_> {
+    fn drop(&mut self) {
+        let ended = self.ended.load(Ordering::Acquire) || !self.begun.load(Ordering::Acquire);
+        if let Some(client) = self.client.take().filter(|_| !ended) {
+            // Closed, not pooled: its transaction may be open.
+            drop(Object::take(client));
+        }
+    }
+}

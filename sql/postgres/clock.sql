@@ -1,0 +1,2 @@
+-- by nothing: the server's time.
+SELECT cf.micros();
