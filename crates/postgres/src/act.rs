@@ -1,13 +1,195 @@
-use counterfoil_core::domain::*;
-use counterfoil_core::port::store::*;
+//! What people do to commands: retry, resolve, cancel, redeliver.
+//!
+//! Guarantees: a deed and the record of who did it are one transaction; what a rule refuses changes
+//! nothing; the destination's stored contract decides what is safe. Does not: find commands; a
+//! filter is a list first.
+
+use counterfoil_core::domain::{
+    Delivery, Input, Micros, Next, Position, Reason, State, Terms, Transition, transition,
+};
+use counterfoil_core::port::store::StoreError;
+use counterfoil_core::port::{Act, Acted, Actor, Deed};
+
+use crate::destination;
 use crate::failure::Failure;
+use crate::group::Group;
+use crate::lane::{self, Lane};
+use crate::pause::{Action, insert_action};
+use crate::position::{self, Subject, Written};
+use crate::report::digests_of;
+use crate::row::{self, micros};
+use crate::statement::{Statement, statement};
 use crate::store::Inner;
 use crate::tx::Tx;
 use crate::work::Work;
-use counterfoil_core::port::{Acted,Actor,Deed};
-pub(crate) struct Acting<'a> { pub(crate) store: &'a Inner, deeds: Vec<Deed>, actor: Actor }
+
+const OUTBOX_ACT: Statement = statement!("outbox_act");
+const ARCHIVED_ROW: Statement = statement!("archived_row");
+const DELIVERY_LOCK: Statement = statement!("delivery_lock");
+const DELIVERY_REOPEN: Statement = statement!("delivery_reopen");
+
+/// Deeds of one person.
+pub(crate) struct Acting<'a> {
+    store: &'a Inner,
+    deeds: Vec<Deed>,
+    actor: Actor,
+}
+
+/// What a deed must know of its command.
+struct Known {
+    n: i64,
+    destination: String,
+    ordering_key: Option<String>,
+    expires_at: Option<Micros>,
+    is_erased: bool,
+}
+
+impl<'a> Acting<'a> {
+    pub(crate) fn new(
+        store: &'a Inner,
+        deeds: Vec<Deed>,
+        actor: Actor,
+    ) -> Result<Self, StoreError> {
+        if actor.name.is_empty() || actor.name.len() > 255 {
+            let why = "an actor has a name of 1 to 255 bytes: say who acts";
+            return Err(StoreError::Broken(why.into()));
+        }
+        Ok(Self { store, deeds, actor })
+    }
+}
+
 impl Work for Acting<'_> {
     type Answer = Vec<Acted>;
-    async fn run(&self, tx: &Tx<'_>) -> Result<Self::Answer, Failure> { let _ = tx; Err(Failure::broken("stub")) }
+
+    async fn run(&self, tx: &Tx<'_>) -> Result<Vec<Acted>, Failure> {
+        let mut group = Group::begin(tx, self.store).await?;
+        // In one order everywhere, so that two people do not wait for each other.
+        let ids: Vec<&str> = self.deeds.iter().map(|deed| deed.command_id.as_str()).collect();
+        tx.execute(DELIVERY_LOCK, &[&ids]).await?;
+        let mut acted = Vec::with_capacity(self.deeds.len());
+        for deed in &self.deeds {
+            acted.push(act(&mut group, deed, &self.actor).await?);
+        }
+        group.flush().await?;
+        Ok(acted)
+    }
+
+    fn wakes(&self, acted: &Vec<Acted>) -> bool {
+        acted.iter().any(|one| matches!(one, Acted::Done { .. }))
+    }
 }
-impl<'a> Acting<'a> { pub(crate) fn new(store: &'a Inner, deeds: Vec<Deed>, actor: Actor) -> Result<Self, StoreError> { Ok(Self{store,deeds,actor}) } }
+
+async fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> Result<Acted, Failure> {
+    let id = deed.command_id.as_str();
+    let Some(known) = find(group, id).await? else {
+        let archived = group.tx.query_opt(ARCHIVED_ROW, &[&id]).await?.is_some();
+        return Ok(if archived { Acted::Archived } else { Acted::Unknown });
+    };
+    let key = known.ordering_key.as_deref();
+    let lane = key.map(|key| Lane { destination: &known.destination, key });
+    if let (Some(lane), Act::Redeliver { .. }) = (lane, &deed.act) {
+        lane::lock(group, lane).await?;
+    }
+    let Some(stands) = position::read(group, known.n).await? else {
+        return Ok(Acted::Refused(Reason::Ended));
+    };
+    if known.is_erased && matches!(deed.act, Act::Retry { .. } | Act::Redeliver { .. }) {
+        return Ok(Acted::Refused(Reason::Erased));
+    }
+    if deed.by_filter && is_doubtful(&stands.position) {
+        return Ok(Acted::Refused(Reason::InDoubt));
+    }
+    let digests = digests_of(group, known.n, &stands).await?;
+    let before = stands.position;
+    let terms = Terms::new(destination::stored(group, &known.destination).await?);
+    let lane = lane.map(|lane| (lane, Some(terms.contract.on_parked)));
+    let subject = Subject { digests, lane, ..Subject::new(known.n, id, &known.destination) };
+    let next = transition(&before, input(deed, actor, known.expires_at), &terms, group.now);
+    let after = match next {
+        Transition::Applied { next: Next::Open(delivery), .. }
+            if matches!(before, Position::Ended(_)) =>
+        {
+            reopen(group, subject, &before, delivery).await?
+        }
+        next => match position::write(group, subject, &before, next).await? {
+            Written::Open(state) => state.name(),
+            Written::Ended(outcome) => outcome,
+            Written::Contradicted => return Ok(Acted::Refused(Reason::Ended)),
+            Written::Ignored(reason) | Written::Refused(reason) => {
+                return Ok(Acted::Refused(reason));
+            }
+        },
+    };
+    let before = name(&before);
+    let action = Action { verb: deed.act.name(), about: id, actor: &actor.name };
+    let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
+    insert_action(group, &action, reason, (Some(before), after)).await?;
+    Ok(Acted::Done { before, after })
+}
+
+async fn find(group: &Group<'_>, id: &str) -> Result<Option<Known>, Failure> {
+    let row = group.tx.query_opt(OUTBOX_ACT, &[&id]).await?;
+    Ok(row.map(|row| Known {
+        n: row::int(&row, 0).unwrap_or(0),
+        destination: row::string(&row, 1).unwrap_or_default(),
+        ordering_key: row::string(&row, 2),
+        expires_at: row::time(&row, 3),
+        is_erased: row::flag(&row, 4),
+    }))
+}
+
+fn is_doubtful(position: &Position) -> bool {
+    match position {
+        Position::Open(open) => open.in_doubt || open.state == State::Uncertain,
+        Position::Ended(_) => false,
+    }
+}
+
+const fn name(position: &Position) -> &'static str {
+    match position {
+        Position::Open(open) => open.state.name(),
+        Position::Ended(ended) => ended.outcome.name(),
+    }
+}
+
+fn input(deed: &Deed, actor: &Actor, expires_at: Option<Micros>) -> Input {
+    let (name, reason) = (actor.name.clone(), actor.reason.clone());
+    match &deed.act {
+        Act::Retry { may_act_twice } => Input::Retry { may_act_twice: *may_act_twice, expires_at },
+        Act::Resolve(verdict) => {
+            Input::Resolve { verdict: verdict.clone(), evidence: reason, actor: name }
+        }
+        Act::Cancel => Input::Cancel { actor: name, reason },
+        Act::Redeliver { may_act_twice } => {
+            Input::Redeliver { may_act_twice: *may_act_twice, expires_at }
+        }
+    }
+}
+
+/// An ended command is open again: it is counted as ended no more.
+async fn reopen(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    before: &Position,
+    delivery: Delivery,
+) -> Result<&'static str, Failure> {
+    if let Position::Ended(ended) = before {
+        group.uncount(subject.destination, ended.outcome);
+    }
+    let delivery = lane::without_turn(None, delivery);
+    group
+        .tx
+        .execute(
+            DELIVERY_REOPEN,
+            &[
+                &delivery.n,
+                &position::int(delivery.round),
+                &micros(delivery.available_at),
+                &delivery.token.get(),
+                &delivery.key_seq,
+            ],
+        )
+        .await?;
+    position::give_turn(group, subject).await?;
+    Ok(delivery.state.name())
+}

@@ -129,6 +129,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let mut retries = false;
         for (unsettled, settled) in sent.settling.into_iter().zip(&settled) {
             retries |= matches!(settled, Settled::Open(State::Pending | State::Asking));
+            if *settled == Settled::Held {
+                self.settler.hold(unsettled, now);
+                continue;
+            }
             notice::settled(&*self.observer, unsettled, settled);
         }
         for (command, destination) in expired {

@@ -24,7 +24,8 @@ pub(crate) fn settled(observer: &impl Observer, unsettled: Unsettled, settled: &
         Settled::Open(state) => (state.name(), Some(*state).filter(|state| state.is_parked())),
         Settled::Ended(name) => (*name, None),
         Settled::Contradicted => ("contradicted", None),
-        Settled::Ignored(_) => ("ignored", None),
+        // What is held is settled again, and announced then.
+        Settled::Ignored(_) | Settled::Held => ("ignored", None),
     };
     let delivery = &settle.claimed.delivery;
     let is_question = delivery.state == State::Asking;
@@ -60,6 +61,6 @@ fn late(settled: &Settled, lost: bool) -> Option<bool> {
         Settled::Ignored(_) if lost => Some(false),
         Settled::Contradicted => Some(true),
         Settled::Ended(_) if lost => Some(true),
-        Settled::Open(_) | Settled::Ended(_) | Settled::Ignored(_) => None,
+        Settled::Open(_) | Settled::Ended(_) | Settled::Ignored(_) | Settled::Held => None,
     }
 }

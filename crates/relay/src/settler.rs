@@ -31,6 +31,9 @@ pub(crate) struct Unsettled {
     pub(crate) back: &'static str,
 }
 
+/// How long a settle is put off whose delivery another transaction holds.
+const HELD_PAUSE: Duration = Duration::from_millis(20);
+
 /// One settle that goes alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trial {
@@ -70,6 +73,8 @@ pub(crate) enum Blame {
 pub(crate) struct Settler {
     queue: VecDeque<Unsettled>,
     aside: Vec<Aside>,
+    /// Those whose delivery another transaction holds, and when each is tried again.
+    held: Vec<(Instant, Unsettled)>,
     alone: Option<Alone>,
     /// Exchanges that worked.
     worked: u64,
@@ -81,17 +86,23 @@ pub(crate) struct Settler {
 
 impl Settler {
     pub(crate) fn new(enough: usize, most: usize) -> Self {
-        let queue = VecDeque::new();
-        Self { queue, aside: Vec::new(), alone: None, worked: 0, enough: enough.max(1), most }
+        let (queue, enough) = (VecDeque::new(), enough.max(1));
+        let (aside, held) = (Vec::new(), Vec::new());
+        Self { queue, aside, held, alone: None, worked: 0, enough, most }
     }
 
     pub(crate) fn push(&mut self, unsettled: Unsettled) {
         self.queue.push_back(unsettled);
     }
 
-    /// How many wait, those aside included.
+    /// Another transaction holds its delivery: it goes again a little later, with the others.
+    pub(crate) fn hold(&mut self, unsettled: Unsettled, now: Instant) {
+        self.held.push((now + HELD_PAUSE, unsettled));
+    }
+
+    /// How many wait, those aside and held included.
     pub(crate) fn len(&self) -> usize {
-        self.queue.len() + self.aside.len()
+        self.queue.len() + self.aside.len() + self.held.len()
     }
 
     /// How many wait in the queue.
@@ -100,7 +111,8 @@ impl Settler {
     }
 
     fn next_aside(&self) -> Option<Instant> {
-        self.aside.iter().map(|one| one.again_at).min()
+        let held = self.held.iter().map(|(again_at, _)| *again_at);
+        self.aside.iter().map(|one| one.again_at).chain(held).min()
     }
 
     /// When the oldest has waited long enough, unless enough come together before.
@@ -124,6 +136,9 @@ impl Settler {
         if let Some(due) = self.aside.iter().position(|one| one.again_at <= now) {
             let Aside { unsettled, trial, .. } = self.aside.swap_remove(due);
             return (vec![unsettled], Some(trial));
+        }
+        for (_, unsettled) in self.held.extract_if(.., |(again_at, _)| *again_at <= now) {
+            self.queue.push_back(unsettled);
         }
         let most = self.most.min(self.queue.len());
         (self.queue.drain(..most).collect(), None)
@@ -214,6 +229,7 @@ impl Settler {
         let left = self.len();
         self.queue.clear();
         self.aside.clear();
+        self.held.clear();
         self.alone = None;
         left
     }

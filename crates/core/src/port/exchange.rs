@@ -105,6 +105,9 @@ pub enum Settled {
     Contradicted,
     /// It changed nothing.
     Ignored(Reason),
+    /// Another open transaction holds the delivery, a worker's report perhaps; nothing was written,
+    /// and the settle is to be given again. Only stores with more than one writer say so.
+    Held,
 }
 
 /// A command that was parked by an exchange, beside those of its settles.

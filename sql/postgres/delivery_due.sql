@@ -1,0 +1,25 @@
+-- by delivery_due, delivery_pkey, destination_pkey and outbox_pkey: what is due at one destination
+-- and nobody else holds, oldest first, from the floor on; nothing where it is paused or has another
+-- contract. There is one row at least, with the time and what the destination's row says.
+WITH clock AS MATERIALIZED (SELECT cf.micros() AS now),
+place AS MATERIALIZED (
+  SELECT contract, contract = $2::text AS agrees, paused_at IS NOT NULL AS paused
+  FROM cf.destination WHERE name = $1::text
+),
+due AS MATERIALIZED (
+  SELECT d.n, d.state, d.round, d.round_since, d.attempts, d.asks, d.in_doubt, d.available_at,
+    d.token, d.lease_until, d.lease_owner, d.first_sent_at, d.last_lease_until, d.last_outcome,
+    d.key_seq, d.digest
+  FROM cf.delivery d
+  WHERE d.destination = $1::text AND d.available_at >= $3::bigint
+    AND d.available_at <= (SELECT now FROM clock)
+    AND (SELECT agrees AND NOT paused FROM place)
+  ORDER BY d.available_at, d.n LIMIT $4::bigint FOR UPDATE OF d SKIP LOCKED
+)
+SELECT d.n, d.state, d.round, d.round_since, d.attempts, d.asks, d.in_doubt, d.available_at,
+  d.token, d.lease_until, d.lease_owner, d.first_sent_at, d.last_lease_until, d.last_outcome,
+  d.key_seq, o.n, o.command_id, o.stream, o.seq, o.idx, o.destination, o.kind, o.ordering_key,
+  o.body, o.content_type, o.headers, o.core_digest, o.not_before, o.expires_at, o.recorded_at,
+  c.now, p.paused, CASE WHEN NOT p.agrees THEN p.contract END
+FROM clock c LEFT JOIN place p ON true LEFT JOIN due d ON true LEFT JOIN cf.outbox o ON o.n = d.n
+ORDER BY d.available_at, d.n;

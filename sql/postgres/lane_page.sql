@@ -1,0 +1,17 @@
+-- by delivery_lane, one probe a lane, and delivery_turn: the next lanes that have an open command,
+-- and whether anybody has the turn of each.
+WITH RECURSIVE lanes AS (
+  (SELECT destination, ordering_key, 1::bigint AS place FROM cf.delivery
+   WHERE ordering_key IS NOT NULL AND (destination, ordering_key) > ($1::text, $2::text)
+   ORDER BY destination, ordering_key LIMIT 1)
+  UNION ALL
+  SELECT x.destination, x.ordering_key, l.place + 1 FROM lanes l CROSS JOIN LATERAL (
+    SELECT d.destination, d.ordering_key FROM cf.delivery d
+    WHERE d.ordering_key IS NOT NULL
+      AND (d.destination, d.ordering_key) > (l.destination, l.ordering_key)
+    ORDER BY d.destination, d.ordering_key LIMIT 1
+  ) x WHERE l.place < $3::bigint
+)
+SELECT l.destination, l.ordering_key, EXISTS (SELECT 1 FROM cf.delivery h
+  WHERE h.destination = l.destination AND h.ordering_key = l.ordering_key AND h.turn IS NOT NULL)
+FROM lanes l ORDER BY l.place;
