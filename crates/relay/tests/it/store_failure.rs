@@ -124,6 +124,35 @@ async fn one_bad_row_holds_up_no_other() {
     }
 }
 
+/// A worker's open transaction holds one delivery: the others are settled at once, new ones go
+/// on, and the held one is settled when it is let go, without a second send.
+#[tokio::test(start_paused = true)]
+async fn what_another_transaction_holds_is_settled_when_it_is_let_go() {
+    let scene = Scene::new();
+    for number in 0..4 {
+        scene.enqueue(&format!("A-{number}")).await;
+    }
+    let store = scene.watched();
+    store.trouble().held = Some("A-2".into());
+    let relay = scene.start_on(&store, scene.served(), scene.options());
+    pass(2.0).await;
+    scene.enqueue("A-4").await;
+    pass(1.0).await;
+    for number in [0, 1, 3, 4] {
+        assert_eq!(scene.state(&format!("A-{number}")).await, "completed", "{number}");
+    }
+    assert_eq!(scene.state("A-2").await, "sending");
+    let told = |notice: &Notice| {
+        matches!(notice, Notice::Settled { command, .. } if command.as_str() == "A-2")
+    };
+    assert_eq!(scene.heard.count(told), 0);
+    store.trouble().held = None;
+    pass(1.0).await;
+    assert_eq!(scene.state("A-2").await, "completed");
+    assert_eq!((scene.heard.count(told), scene.receiver.effects("A-2")), (1, 1));
+    relay.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_broken_store_ends_the_relay_by_name() {
     for commands in [0, 1, 5] {

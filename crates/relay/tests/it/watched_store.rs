@@ -16,8 +16,8 @@ use counterfoil_core::domain::{
 };
 use counterfoil_core::port::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use counterfoil_core::port::store::{
-    Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
-    Swept, WriteRefused,
+    Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, Settled,
+    StoreError, Swept, WriteRefused,
 };
 use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 use counterfoil_testkit::MemoryStore;
@@ -39,6 +39,8 @@ pub(crate) struct Trouble {
     pub(crate) down: bool,
     /// An exchange with a settle of this command fails.
     pub(crate) poison: Option<String>,
+    /// Another transaction holds the delivery of this command.
+    pub(crate) held: Option<String>,
     /// Failures say that the store is broken.
     pub(crate) broken: bool,
     /// The machine's clock jumped.
@@ -97,6 +99,23 @@ impl WatchedStore {
         Ok(())
     }
 
+    /// Settles what nobody else holds.
+    async fn without_held(&self, mut exchange: Exchange) -> Result<Exchanged, StoreError> {
+        let held = self.trouble().held.clone();
+        let is_held: Vec<bool> = exchange
+            .settles
+            .iter()
+            .map(|one| held.as_deref() == Some(one.claimed.command.command_id.as_str()))
+            .collect();
+        let mut at = is_held.iter();
+        exchange.settles.retain(|_| at.next() == Some(&false));
+        let mut done = self.inner.exchange(exchange).await?;
+        for (at, _) in is_held.iter().enumerate().filter(|(_, is_held)| **is_held) {
+            done.settled.insert(at, Settled::Held);
+        }
+        Ok(done)
+    }
+
     fn poisoned(&self, exchange: &Exchange) -> Result<(), StoreError> {
         let trouble = self.trouble();
         let Some(poison) = &trouble.poison else { return Ok(()) };
@@ -135,7 +154,7 @@ impl Store for WatchedStore {
         };
         tokio::time::sleep(before).await;
         let done = match self.check().and_then(|()| self.poisoned(&exchange)) {
-            Ok(()) => self.inner.exchange(exchange).await,
+            Ok(()) => self.without_held(exchange).await,
             Err(error) => Err(error),
         };
         tokio::time::sleep(after).await;

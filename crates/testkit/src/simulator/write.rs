@@ -208,7 +208,7 @@ impl World<'_> {
             let changes = match settled {
                 Settled::Open(_) => true,
                 Settled::Ended(_) => !completes,
-                Settled::Contradicted | Settled::Ignored(_) => false,
+                Settled::Contradicted | Settled::Ignored(_) | Settled::Held => false,
             };
             if !is_newest {
                 self.coverage.count("settles of an older token");
