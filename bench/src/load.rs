@@ -96,6 +96,11 @@ impl Scale {
         Self { dir: dir.to_path_buf(), seconds, rounds, items }
     }
 
+    /// Where files go.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// A folder for one file, removed when dropped.
     pub(crate) fn folder(&self) -> Result<tempfile::TempDir> {
         Ok(tempfile::Builder::new().prefix("counterfoil-bench-").tempdir_in(&self.dir)?)

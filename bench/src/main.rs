@@ -12,6 +12,7 @@ mod latency;
 mod limit;
 mod load;
 mod mixed;
+mod postgres;
 
 use anyhow::Result;
 use clap::Parser;
@@ -19,11 +20,11 @@ use clap::Parser;
 use figure::Report;
 use load::Ids;
 
-/// Measures Counterfoil on SQLite beside the raw limits of this machine.
+/// Measures Counterfoil beside the raw limits of this machine.
 #[derive(Parser)]
 #[command(name = "counterfoil-bench", version)]
 struct Args {
-    /// Which figures: s1 s2 s3 s3b s5 s7. Default: all.
+    /// Which figures: s1 s2 s3 s3b s5 s7 p1 p2 p3 p4 g4. Default: all.
     figures: Vec<String>,
     /// Seconds of each timed round.
     #[arg(long, default_value_t = 1.0)]
@@ -78,6 +79,7 @@ fn main() -> Result<()> {
     if wanted("s7") {
         report.add(foreign::beside_a_relay(&scale)?);
     }
+    postgres::figures(&scale, wanted, &mut report)?;
     report.print();
     if let Some(path) = &args.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)?;

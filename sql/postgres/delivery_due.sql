@@ -3,7 +3,8 @@
 -- contract. There is one row at least, with the time and what the destination's row says.
 WITH clock AS MATERIALIZED (SELECT cf.micros() AS now),
 place AS MATERIALIZED (
-  SELECT contract, contract = $2::text AS agrees, paused_at IS NOT NULL AS paused
+  SELECT coalesce(contract, '') AS contract, coalesce(contract = $2::text, false) AS agrees,
+    paused_at IS NOT NULL AS paused
   FROM cf.destination WHERE name = $1::text
 ),
 due AS MATERIALIZED (
