@@ -1,8 +1,167 @@
-use counterfoil_core::domain::*;
-use counterfoil_core::port::store::*;
+//! What stands about commands, range by range, for the audit.
+//!
+//! Guarantees: a page is one snapshot and every table's rows of its commands, orphans too. Does
+//! not: hold more than one page in memory.
+
+use std::collections::BTreeMap;
+
+use counterfoil_core::domain::Stream;
+use counterfoil_core::domain::laws::{AttemptFacts, CommandFacts, DeliveryFacts, ReceiptFacts};
+use counterfoil_core::port::read::{Facts, FactsFrom};
+use futures_util::future::{try_join, try_join4};
+use tokio_postgres::Row;
+
 use crate::failure::Failure;
-use crate::store::Inner;
+use crate::row::{self, count, digest, flag, int, string, text, time};
+use crate::statement::{Statement, statement};
 use crate::tx::Tx;
-use crate::work::Work;
-use counterfoil_core::port::read::{Facts,FactsFrom};
-pub(crate) async fn facts(_: &Tx<'_>, _: FactsFrom, _: usize) -> Result<Facts, Failure> { Err(Failure::broken("stub")) }
+
+const CLOCK: Statement = statement!("clock");
+const NUMBERS: Statement = statement!("facts_numbers");
+const OPEN_NUMBERS: Statement = statement!("facts_open_numbers");
+const OUTBOX: Statement = statement!("facts_outbox");
+const DELIVERY: Statement = statement!("facts_delivery");
+const RECEIPT: Statement = statement!("facts_receipt");
+const ATTEMPT: Statement = statement!("facts_attempt");
+const CONTRADICTION: Statement = statement!("facts_contradiction");
+const ACTION: Statement = statement!("facts_action");
+const ARCHIVED: Statement = statement!("facts_archived");
+const ISSUED: Statement = statement!("event_issued");
+
+/// The facts of the commands with the next larger `n`.
+pub(crate) async fn facts(tx: &Tx<'_>, from: FactsFrom, limit: usize) -> Result<Facts, Failure> {
+    let limit = limit.max(1);
+    // One more than a page tells whether another follows.
+    let page = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let statement = if from.open_only { OPEN_NUMBERS } else { NUMBERS };
+    let (now, numbers) =
+        try_join(tx.query_opt(CLOCK, &[]), tx.query(statement, &[&from.after, &page])).await?;
+    let now = now.and_then(|row| time(&row, 0)).unwrap_or_default();
+    let mut numbers: Vec<i64> = numbers.iter().filter_map(|row| int(row, 0)).collect();
+    let last = numbers.len() <= limit;
+    numbers.truncate(limit);
+    let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
+    if !numbers.is_empty() {
+        add_rows(tx, &numbers, &mut commands).await?;
+        add_sayings(tx, &mut commands).await?;
+    }
+    Ok(Facts { now, commands, last })
+}
+
+fn unknown(n: i64) -> CommandFacts {
+    CommandFacts { n, id: format!("n={n}"), ..CommandFacts::default() }
+}
+
+/// Adds what stands under the numbers of the commands.
+async fn add_rows(
+    tx: &Tx<'_>,
+    numbers: &Vec<i64>,
+    commands: &mut [CommandFacts],
+) -> Result<(), Failure> {
+    let (outbox, deliveries, receipts, attempts) = try_join4(
+        tx.query(OUTBOX, &[numbers]),
+        tx.query(DELIVERY, &[numbers]),
+        tx.query(RECEIPT, &[numbers]),
+        tx.query(ATTEMPT, &[numbers]),
+    )
+    .await?;
+    each(&outbox, commands, |row, command| {
+        command.has_outbox = true;
+        command.id = string(row, 1).unwrap_or_default();
+        command.erased = flag(row, 15);
+        command.outbox = row::outbox(row, 0, usize::MAX).ok();
+    });
+    each(&deliveries, commands, |row, command| {
+        command.delivery = Some(DeliveryFacts {
+            delivery: row::delivery(row, 0).0,
+            state_name: string(row, 1).unwrap_or_default(),
+            destination: string(row, 15).unwrap_or_default(),
+            digest: digest(row, 16),
+            row_digest: digest(row, 17),
+        });
+    });
+    each(&receipts, commands, |row, command| {
+        command.receipts.push(ReceiptFacts {
+            receipt: row::receipt(row, 0),
+            destination: string(row, 11).unwrap_or_default(),
+            digest: digest(row, 12),
+            row_digest: digest(row, 13),
+        });
+    });
+    each(&attempts, commands, |row, command| {
+        command.attempts.push(AttemptFacts {
+            round: count(row, 1),
+            purpose: string(row, 2).unwrap_or_default(),
+            outcome: string(row, 3).unwrap_or_default(),
+            ended_at: time(row, 4).unwrap_or_default(),
+        });
+    });
+    Ok(())
+}
+
+/// Goes through rows, sorted by `n`, beside the commands, sorted alike.
+fn each(rows: &[Row], commands: &mut [CommandFacts], mut add: impl FnMut(&Row, &mut CommandFacts)) {
+    let mut at = 0;
+    for row in rows {
+        let n = int(row, 0).unwrap_or(0);
+        while commands.get(at).is_some_and(|command| command.n < n) {
+            at += 1;
+        }
+        if let Some(command) = commands.get_mut(at).filter(|command| command.n == n) {
+            add(row, command);
+        }
+    }
+}
+
+/// Adds what stands under the ids of the commands: events, contradictions, people's acts,
+/// tombstones.
+async fn add_sayings(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), Failure> {
+    let ids: Vec<String> = commands.iter().map(|command| command.id.clone()).collect();
+    let issued = |command: &CommandFacts| {
+        let row = command.outbox.as_ref();
+        let stream = row.and_then(|row| row.stream.as_ref()).map(Stream::to_string);
+        (stream, row.and_then(|row| row.seq), row.and_then(|row| row.idx))
+    };
+    let (mut streams, mut seqs, mut idx) = (Vec::new(), Vec::new(), Vec::new());
+    for (stream, seq, at) in commands.iter().map(issued) {
+        streams.push(stream);
+        seqs.push(seq);
+        idx.push(at);
+    }
+    let (events, said, acts, archived) = try_join4(
+        tx.query(ISSUED, &[&streams, &seqs, &idx]),
+        tx.query(CONTRADICTION, &[&ids]),
+        tx.query(ACTION, &[&ids]),
+        tx.query(ARCHIVED, &[&ids]),
+    )
+    .await?;
+    for row in events {
+        let place = int(&row, 0).and_then(|place| usize::try_from(place - 1).ok());
+        if let Some(command) = place.and_then(|at| commands.get_mut(at)) {
+            command.has_event = true;
+        }
+    }
+    let mut by_id: BTreeMap<&str, &mut CommandFacts> =
+        ids.iter().map(String::as_str).zip(commands).collect();
+    let mut of = |row: &Row, add: &dyn Fn(&mut CommandFacts)| {
+        if let Some(command) = text(row, 0).and_then(|id| by_id.get_mut(id)) {
+            add(command);
+        }
+    };
+    for row in &said {
+        let said = (count(row, 1), string(row, 2).unwrap_or_default());
+        of(row, &|command| command.contradictions.push(said.clone()));
+    }
+    for row in &acts {
+        of(row, &|command| {
+            command.begun += 1;
+            if flag(row, 2) {
+                command.cleared_at.push(time(row, 1).unwrap_or_default());
+            }
+        });
+    }
+    for row in &archived {
+        of(row, &|command| command.archived = true);
+    }
+    Ok(())
+}

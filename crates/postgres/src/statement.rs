@@ -14,7 +14,8 @@ pub(crate) struct Statement(pub(crate) &'static str);
 macro_rules! statement {
     ($name:literal) => {
         $crate::statement::Statement(include_str!(concat!(
-            "../../../sql/postgres/",
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../sql/postgres/",
             $name,
             ".sql"
         )))

@@ -3,10 +3,14 @@
 //! Guarantees: dropped without an end, its connection is closed, and the server rolls back; a
 //! failure of COMMIT without an answer is told as not known. Does not: try again.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use deadpool_postgres::Object;
 use futures_util::future::join;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -23,12 +27,14 @@ pub(crate) struct Tx<'a> {
     is_snapshot: bool,
     begun: AtomicBool,
     ended: AtomicBool,
+    /// Who sends next: a statement that must be prepared first keeps its place before later ones.
+    turn: Mutex<()>,
 }
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(client: Object, settings: &'a Settings, is_snapshot: bool) -> Self {
         let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { client: Some(client), settings, is_snapshot, begun, ended }
+        Self { client: Some(client), settings, is_snapshot, begun, ended, turn: Mutex::new(()) }
     }
 
     fn client(&self) -> Result<&Object, Failure> {
@@ -72,15 +78,21 @@ impl<'a> Tx<'a> {
     async fn run(&self, statement: Statement, params: &[&dyn Param]) -> Result<Vec<Row>, Failure> {
         let client = self.client()?;
         let text = self.settings.texts.of(statement);
+        let turn = self.turn.lock().await;
         if self.settings.options.pooler {
             let params: Vec<(&(dyn ToSql + Sync), Type)> =
                 params.iter().map(|param| (param.sql(), param.of_type())).collect();
-            return Ok(client.query_typed(&text, &params).await?);
+            return Ok(sent(turn, client.query_typed(&text, &params)).await?);
         }
         let types: Vec<Type> = params.iter().map(|param| param.of_type()).collect();
         let prepared = client.prepare_typed_cached(&text, &types).await?;
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|param| param.sql()).collect();
-        Ok(client.query(&prepared, &params).await?)
+        Ok(sent(turn, client.query(&prepared, &params)).await?)
+    }
+
+    /// Runs the user's own query, unprepared and without parameters.
+    pub(crate) async fn query_text(&self, sql: &str) -> Result<Vec<Row>, Failure> {
+        Ok(self.client()?.query_typed(sql, &[]).await?)
     }
 
     /// Commits. With nothing begun there is nothing to commit.
@@ -89,8 +101,9 @@ impl<'a> Tx<'a> {
             self.ended.store(true, Ordering::Release);
             return Ok(());
         }
-        let committed = self.client()?.batch_execute("COMMIT").await;
-        match committed {
+        let client = self.client()?;
+        let turn = self.turn.lock().await;
+        match sent(turn, client.batch_execute("COMMIT")).await {
             Ok(()) => {
                 self.ended.store(true, Ordering::Release);
                 Ok(())
@@ -114,9 +127,21 @@ impl<'a> Tx<'a> {
         last: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         let (last, committed) = join(last, self.commit()).await;
-        let last = last?;
-        committed?;
-        Ok(last)
+        match (last, committed) {
+            // A connection that broke took both answers with it.
+            (_, Err(failure @ Failure::NotKnown(_))) => Err(failure),
+            (last, Ok(())) => last,
+            (Err(failure), Err(_)) | (Ok(_), Err(failure)) => Err(failure),
+        }
+    }
+
+    /// Rolls back what was done so far; what follows begins anew.
+    pub(crate) async fn abandon(&self) -> Result<(), Failure> {
+        if self.begun.load(Ordering::Acquire) {
+            self.client()?.batch_execute("ROLLBACK").await?;
+            self.begun.store(false, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Rolls back, so that the connection can be used again.
@@ -126,6 +151,17 @@ impl<'a> Tx<'a> {
         if !begun || client.batch_execute("ROLLBACK").await.is_ok() {
             self.ended.store(true, Ordering::Release);
         }
+    }
+}
+
+/// Polls once, which sends, and lets the next one send; then waits for the answer.
+async fn sent<T>(turn: MutexGuard<'_, ()>, request: impl Future<Output = T>) -> T {
+    let mut request = pin!(request);
+    let first = poll_fn(|context| Poll::Ready(request.as_mut().poll(context))).await;
+    drop(turn);
+    match first {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => request.await,
     }
 }
 

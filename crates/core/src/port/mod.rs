@@ -10,6 +10,7 @@ pub mod clock;
 pub mod exchange;
 pub mod gate;
 pub mod inbox;
+pub mod intent;
 pub mod observer;
 pub mod read;
 pub mod store;

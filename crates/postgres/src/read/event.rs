@@ -1,9 +1,59 @@
-use counterfoil_core::domain::*;
-use counterfoil_core::port::store::*;
+//! The events of a stream, and what the audit wants to know of them.
+//!
+//! Guarantees: in order of seq. Does not: interpret a body.
+
+use counterfoil_core::domain::laws::EventFacts;
+use counterfoil_core::domain::{EventRow, Kind, Stream};
+
 use crate::failure::Failure;
-use crate::store::Inner;
+use crate::row::{bytes, int, string, text, time};
+use crate::statement::{Statement, statement};
 use crate::tx::Tx;
-use crate::work::Work;
-use counterfoil_core::domain::laws::*;
-pub(crate) async fn load(_: &Tx<'_>, _: &Stream, _: i64, _: usize) -> Result<Vec<EventRow>, Failure> { Err(Failure::broken("stub")) }
-pub(crate) async fn event_facts(_: &Tx<'_>, _: Option<(String,i64)>, _: usize) -> Result<Vec<EventFacts>, Failure> { Err(Failure::broken("stub")) }
+
+const LOAD: Statement = statement!("event_load");
+const FACTS: Statement = statement!("event_facts");
+
+/// The events after `after`, at most `limit`.
+pub(crate) async fn load(
+    tx: &Tx<'_>,
+    stream: &Stream,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<EventRow>, Failure> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = tx.query(LOAD, &[&stream.as_str(), &after, &limit]).await?;
+    let event = |row| {
+        let seq = int(row, 0).unwrap_or(0);
+        let kind = Kind::from_bytes(text(row, 1).unwrap_or_default().as_bytes());
+        let unreadable = |why| Failure::broken(format!("event {seq} of stream {stream}: {why}"));
+        Ok(EventRow {
+            stream: stream.clone(),
+            seq,
+            kind: kind.map_err(unreadable)?,
+            body: bytes(row, 2).unwrap_or_default().to_vec(),
+            cause: string(row, 3),
+            commands: int(row, 4).unwrap_or(0),
+            recorded_at: time(row, 5).unwrap_or_default(),
+        })
+    };
+    rows.iter().map(event).collect()
+}
+
+/// What stands about the events after a stream and seq, at most `limit`.
+pub(crate) async fn event_facts(
+    tx: &Tx<'_>,
+    after: Option<(String, i64)>,
+    limit: usize,
+) -> Result<Vec<EventFacts>, Failure> {
+    let (stream, seq) = after.unwrap_or_default();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = tx.query(FACTS, &[&stream, &seq, &limit]).await?;
+    let facts = |row| EventFacts {
+        stream: string(row, 0).unwrap_or_default(),
+        seq: int(row, 1).unwrap_or(0),
+        commands: int(row, 2).unwrap_or(0),
+        seq_before: int(row, 3).unwrap_or(0),
+        found: int(row, 4).unwrap_or(0),
+    };
+    Ok(rows.iter().map(facts).collect())
+}

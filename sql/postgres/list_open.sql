@@ -1,0 +1,16 @@
+-- by delivery_pkey from the cursor on, then outbox_pkey: a state is asked for, so only open ones are
+-- walked.
+SELECT o.n, o.command_id, o.destination, o.kind, o.recorded_at, d.state, d.round, d.attempts,
+  d.in_doubt, d.available_at, d.token, d.last_outcome, NULL::text, NULL::int, NULL::int,
+  NULL::bigint
+FROM cf.delivery d JOIN cf.outbox o ON o.n = d.n
+WHERE d.n > $1::bigint
+  AND ($2::text IS NULL OR o.destination = $2::text)
+  AND ($3::text IS NULL OR o.kind = $3::text)
+  AND ($4::text IS NULL OR o.stream = $4::text)
+  AND ($5::bigint IS NULL OR o.recorded_at >= $5::bigint)
+  AND ($6::bigint IS NULL OR o.recorded_at < $6::bigint)
+  AND (d.state = $7::text
+    OR ($7::text = 'parked' AND d.state IN ('dead', 'uncertain', 'conflict')))
+  AND ($8::text IS NULL OR strpos(d.last_outcome, $8::text) > 0)
+ORDER BY d.n LIMIT $9::bigint;

@@ -1,0 +1,183 @@
+-- The guards of the outbox, and what an insert into it makes: the delivery and its place in a lane.
+--
+-- Who skips them: a session that says counterfoil.own = 'on' (Counterfoil's own, which keep the
+-- rules in Rust) and one that restores a dump, which is told by the two settings that the scripts
+-- of pg_dump and pg_restore make. Both count only for a role that may UPDATE deliveries: whoever
+-- may not, gets the guards whatever it sets. WHEN asks that for each row, so that no statement can
+-- change its mind in the middle; the right is looked at only where a session says it is our own.
+--
+-- Functions that look where their caller may not run as the owner, with a search_path of their own.
+
+CREATE FUNCTION cf.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS
+$$ BEGIN RAISE check_violation USING MESSAGE = TG_ARGV[0]; END $$;
+
+-- Why a row may not enter the outbox; NULL: it may. The first rule that is broken says so.
+CREATE FUNCTION cf.outbox_refusal(row cf.outbox) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  control CONSTANT text := '[\x01-\x1f\x7f]';
+BEGIN
+  RETURN CASE
+    WHEN row.erased_at IS NOT NULL OR row.stream IS NOT NULL OR row.seq IS NOT NULL
+      OR row.idx IS NOT NULL
+    THEN 'CF0101 n, stream, seq, idx and erased_at are Counterfoil''s own: leave them out; decisions are written by the library'
+    WHEN (octet_length(row.command_id) BETWEEN 1 AND 255) IS NOT TRUE
+    THEN 'CF0102 command_id is text of 1 to 255 bytes: name the intent by a business id, such as order.paid:A-001'
+    WHEN (octet_length(row.destination) BETWEEN 1 AND 255
+      AND octet_length(row.kind) BETWEEN 1 AND 255) IS NOT TRUE
+    THEN 'CF0105 destination and kind are text of 1 to 255 bytes: give both'
+    WHEN (octet_length(row.content_type) BETWEEN 1 AND 255) IS NOT TRUE
+    THEN 'CF0106 content_type is text of 1 to 255 bytes: leave it out for application/json'
+    WHEN (row.command_id || row.destination || row.kind || row.content_type COLLATE "C") ~ control
+    THEN 'CF0107 command_id, destination, kind and content_type hold no control characters: remove them'
+    WHEN row.body IS NULL
+    THEN 'CF0108 body is text or bytes: bind JSON as text, an empty body as empty text'
+    WHEN octet_length(row.body) > 16777216
+    THEN 'CF0109 body is at most 16 MiB: store the rest elsewhere and send a reference'
+    WHEN octet_length(row.ordering_key) NOT BETWEEN 1 AND 255 OR row.ordering_key ~ control
+    THEN 'CF0113 ordering_key is text of 1 to 255 bytes without control characters: leave it out where order does not matter'
+    WHEN row.not_before NOT BETWEEN 1000000000000000 AND 9999999999999999
+      OR row.expires_at NOT BETWEEN 1000000000000000 AND 9999999999999999
+      OR (row.recorded_at BETWEEN 1000000000000000 AND 9999999999999999) IS NOT TRUE
+    THEN 'CF0115 times are integer microseconds UTC between 10^15 and 10^16: not seconds, milliseconds or nanoseconds'
+    WHEN octet_length(row.headers) > 65536 OR NOT cf.is_headers(row.headers)
+    THEN 'CF0116 headers is a JSON object of strings, as text of at most 64 KiB: leave it out for none'
+    WHEN row.core_digest !~ '^[0-9a-f]{64}$'
+    THEN 'CF0117 core_digest is 64 lower-case hex digits, the SHA-256 of the core fields: leave it out to compare whole bodies'
+  END;
+END $$;
+
+-- Whether a text is a JSON object of strings; NULL for none. A parser that fails is caught here.
+CREATE FUNCTION cf.is_headers(headers text) RETURNS boolean
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  parsed json;
+BEGIN
+  parsed := headers::json;
+  RETURN json_typeof(parsed) = 'object' AND NOT EXISTS (
+    SELECT FROM json_each(parsed) WHERE json_typeof(value) <> 'string');
+EXCEPTION WHEN data_exception THEN
+  RETURN false;
+END $$;
+
+-- What stands under an id, in one look at outbox and archived, since the archive moves rows from
+-- one to the other: NULL nothing, 'equal', 'other', 'erased', and of the archive 'archived equal',
+-- 'archived other'. By the unique indexes on command_id.
+CREATE FUNCTION cf.standing(
+  command_id text, destination text, kind text, ordering_key text, body bytea, core_digest text)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE
+    WHEN o.erased_at IS NOT NULL THEN 'erased'
+    WHEN o.destination = $2 AND o.kind = $3 AND o.ordering_key IS NOT DISTINCT FROM $4
+      AND CASE WHEN o.core_digest IS NOT NULL AND $6 IS NOT NULL THEN o.core_digest = $6
+        ELSE o.body = $5 END THEN 'equal'
+    ELSE 'other' END
+  FROM cf.outbox o WHERE o.command_id = $1
+  UNION ALL
+  SELECT CASE
+    WHEN a.destination = $2 AND a.kind = $3 AND a.ordering_key IS NOT DISTINCT FROM $4
+      AND a.digest = sha256($5) THEN 'archived equal'
+    ELSE 'archived other' END
+  FROM cf.archived a WHERE a.command_id = $1
+  LIMIT 1
+$$;
+
+-- The words for what stands under an id where it refuses a new row.
+CREATE FUNCTION cf.standing_refusal(standing text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN standing = 'erased'
+    THEN 'CF0112 this id was erased and cannot be compared: a new intent needs a new id'
+    WHEN standing LIKE 'archived%'
+    THEN 'CF0103 this id is archived, its command has ended: a new intent needs a new id'
+    ELSE 'CF0104 same id, other content: a new intent needs a new id; the same intent repeats destination, kind and body byte for byte'
+  END
+$$;
+
+-- Whether this session drew the number just now: one that was given was not drawn. Only the last
+-- value of the whole sequence is asked first, since a session that never drew one raises.
+CREATE FUNCTION cf.is_drawn(sequence regclass, number bigint) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN currval(sequence) = number;
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+  RETURN false;
+END $$;
+
+CREATE FUNCTION cf.outbox_guard() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  refusal text;
+  standing text;
+BEGIN
+  IF NEW.n IS DISTINCT FROM pg_sequence_last_value('cf.outbox_n_seq')
+    AND NOT cf.is_drawn('cf.outbox_n_seq', NEW.n) THEN
+    RAISE check_violation USING MESSAGE = 'CF0101 n, stream, seq, idx and erased_at are Counterfoil''s own: leave them out; decisions are written by the library';
+  END IF;
+  refusal := cf.outbox_refusal(NEW);
+  IF refusal IS NOT NULL THEN
+    RAISE check_violation USING MESSAGE = refusal;
+  END IF;
+  standing := cf.standing(NEW.command_id, NEW.destination, NEW.kind, NEW.ordering_key, NEW.body,
+    NEW.core_digest);
+  IF standing IS NULL THEN
+    RETURN NEW;
+  END IF;
+  -- enqueue() and the library compare by themselves, so that their transaction stays usable.
+  IF standing = 'equal' OR current_setting('counterfoil.compare', true) = 'caller' THEN
+    RETURN NULL;
+  END IF;
+  RAISE unique_violation USING MESSAGE = cf.standing_refusal(standing);
+END $$;
+CREATE TRIGGER outbox_guard BEFORE INSERT ON cf.outbox FOR EACH ROW
+WHEN ((current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
+    AND (current_setting('row_security') = 'on'
+      OR current_setting('check_function_bodies') = 'on'))
+  OR NOT has_table_privilege('cf.delivery'::regclass, 'UPDATE'))
+EXECUTE FUNCTION cf.outbox_guard();
+
+-- The lane's row is locked until the writer's COMMIT, so places follow commits. Behind any other
+-- open command of its lane a new one waits; where that one is parked and may be passed, the sweep
+-- gives the turn on.
+CREATE FUNCTION cf.outbox_made() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  own CONSTANT text := coalesce(current_setting('counterfoil.own', true), '');
+  place bigint;
+  waits boolean := false;
+BEGIN
+  PERFORM set_config('counterfoil.own', 'on', true);
+  IF NEW.ordering_key IS NOT NULL THEN
+    -- By the primary key of lane.
+    INSERT INTO cf.lane AS l(destination, ordering_key, last)
+    VALUES (NEW.destination, NEW.ordering_key, 1)
+    ON CONFLICT (destination, ordering_key) DO UPDATE SET last = l.last + 1
+    RETURNING l.last INTO place;
+    -- By delivery_lane.
+    waits := EXISTS (SELECT FROM cf.delivery d
+      WHERE d.destination = NEW.destination AND d.ordering_key = NEW.ordering_key);
+  END IF;
+  INSERT INTO cf.delivery(
+    n, destination, state, available_at, turn, expires_at, ordering_key, key_seq)
+  VALUES (NEW.n, NEW.destination, 'pending',
+    CASE WHEN NOT waits THEN coalesce(NEW.not_before, NEW.recorded_at) END,
+    CASE WHEN NOT waits AND place IS NOT NULL THEN 1 END,
+    NEW.expires_at, NEW.ordering_key, place);
+  PERFORM set_config('counterfoil.own', own, true);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER outbox_made AFTER INSERT ON cf.outbox FOR EACH ROW
+WHEN ((current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
+    AND (current_setting('row_security') = 'on'
+      OR current_setting('check_function_bodies') = 'on'))
+  OR NOT has_table_privilege('cf.delivery'::regclass, 'UPDATE'))
+EXECUTE FUNCTION cf.outbox_made();
+
+-- For each row: an upsert that finds nothing to update is an insert.
+CREATE TRIGGER outbox_stays BEFORE UPDATE OR DELETE ON cf.outbox FOR EACH ROW
+WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
+EXECUTE FUNCTION cf.refuse('CF0110 the outbox is append only: a command is not changed; record a new intent under a new id');
+CREATE TRIGGER outbox_no_truncate BEFORE TRUNCATE ON cf.outbox FOR EACH STATEMENT
+EXECUTE FUNCTION cf.refuse('CF0110 the outbox is append only: a command is not changed; record a new intent under a new id');
+
+UPDATE cf.meta SET version = 2;

@@ -1,0 +1,2 @@
+-- by scan of delivery: people ask, and it holds only what is open.
+SELECT destination, state, count(*) FROM cf.delivery GROUP BY destination, state;
