@@ -3,4 +3,4 @@ SELECT cf.micros(),
   EXISTS (SELECT 1 FROM cf.delivery d
     WHERE d.expires_at IS NOT NULL AND d.expires_at <= (SELECT cf.micros()) AND d.state = 'pending'
       AND (d.in_doubt = 0 OR d.available_at IS NOT NULL)),
-  (SELECT count(*) FROM (SELECT 1 FROM cf.tally LIMIT $1::bigint) some) >= $1::bigint;
+  (SELECT count(*) FROM (SELECT 1 FROM cf.tally LIMIT $1::bigint) AS few) >= $1::bigint;

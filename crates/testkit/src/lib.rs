@@ -8,6 +8,7 @@ pub mod exercise_store;
 pub mod exercise_transport;
 pub mod manual_clock;
 pub mod memory_store;
+pub mod random_history;
 pub mod receiver;
 pub mod scripted_transport;
 #[cfg(feature = "simulator")]
@@ -17,5 +18,6 @@ pub use exercise_store::exercise_store;
 pub use exercise_transport::exercise_transport;
 pub use manual_clock::ManualClock;
 pub use memory_store::{Fault, MemoryStore};
+pub use random_history::random_history;
 pub use receiver::Receiver;
 pub use scripted_transport::{Script, ScriptedTransport, Sent};

@@ -8,4 +8,6 @@
 )]
 
 mod migrate;
+mod random;
 mod server;
+mod suite;

@@ -10,9 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use counterfoil_postgres::{Options, PostgresStore, migrate};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, NoTls, Row};
+use tokio_postgres::{Client, Config, Error, NoTls, Row};
 
-const DEFAULT_URL: &str = "postgres://postgres@127.0.0.1:5432/postgres";
+const DEFAULT_URL: &str = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable";
 
 /// The URL of the server.
 pub(crate) fn url() -> String {
@@ -69,6 +69,13 @@ impl TestSchema {
         Self { name: random_name(), url: url() }
     }
 
+    /// A schema of a name in another database; it is dropped with that.
+    pub(crate) async fn named_at(name: &str, url: String) -> Self {
+        let schema = Self { name: name.into(), url };
+        schema.migrate(None).await;
+        schema
+    }
+
     /// Creates or upgrades it.
     pub(crate) async fn migrate(&self, source: Option<&str>) {
         let mut client = connect_to(&self.url).await;
@@ -105,6 +112,15 @@ impl TestSchema {
     /// A stranger's connection by another URL, such as one with another user.
     pub(crate) async fn stranger_at(&self, url: &str) -> Stranger {
         Stranger { client: connect_to(url).await, schema: self.name.clone() }
+    }
+
+    /// A connection of another user of the server.
+    pub(crate) async fn stranger_as(&self, user: &str, password: &str) -> Stranger {
+        let mut config: Config = self.url.parse().unwrap();
+        let (client, connection) =
+            config.user(user).password(password).connect(NoTls).await.unwrap();
+        tokio::spawn(connection);
+        Stranger { client, schema: self.name.clone() }
     }
 
     /// A connection that the guards trust, for tests that forge rows.
@@ -157,6 +173,40 @@ async fn drop_schema(url: &str, name: &str) {
     }
 }
 
+/// A database of one test, beside the server's own; dropped at the end.
+pub(crate) struct TestDatabase(String);
+
+impl TestDatabase {
+    /// Creates it from the server's plainest template; `with` says more, such as an encoding.
+    pub(crate) async fn new(with: &str) -> Self {
+        let name = random_name();
+        let sql = format!("CREATE DATABASE {name} TEMPLATE template0 {with}");
+        connect().await.batch_execute(&sql).await.unwrap();
+        Self(name)
+    }
+
+    /// Its URL.
+    pub(crate) fn url(&self) -> String {
+        let url = url();
+        format!("{}/{}", url.rsplit_once('/').unwrap().0, self.0)
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.0);
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                if let Err(error) = connect().await.batch_execute(&sql).await {
+                    eprintln!("{sql}: {error}");
+                }
+            });
+        });
+        drop(dropping.join());
+    }
+}
+
 /// A stranger's connection; `cf.` in its statements stands for the schema.
 pub(crate) struct Stranger {
     pub(crate) client: Client,
@@ -166,8 +216,9 @@ pub(crate) struct Stranger {
 impl Stranger {
     /// `sql` with the schema's name for each `cf.` (and `cf_` for its roles).
     pub(crate) fn sql(&self, sql: &str) -> String {
-        let named = sql.replace("cf.", &format!("{}.", self.schema));
-        named.replace(" cf_", &format!(" {}_", self.schema))
+        // Roles first: the name of a schema begins like theirs.
+        let roles = sql.replace(" cf_", &format!(" {}_", self.schema));
+        roles.replace("cf.", &format!("{}.", self.schema))
     }
 
     /// Runs statements without parameters.
@@ -204,6 +255,19 @@ impl Stranger {
         let sql = format!("SELECT ({sql})::text");
         self.client.query_one(&self.sql(&sql), &[]).await.unwrap().get(0)
     }
+}
+
+/// Waits until some session waits for a lock of this connection's; a minute at most.
+pub(crate) async fn wait_for_lock(holder: &Stranger) {
+    let sql = "SELECT count(*) FROM pg_stat_activity
+        WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))";
+    for _ in 0..6_000 {
+        if holder.number(sql).await > 0 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("nobody waits");
 }
 
 /// How a statement was refused: `CFnnnn` of ours, or SQLSTATE and the server's words.

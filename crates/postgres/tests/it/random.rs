@@ -1,0 +1,16 @@
+//! Random histories, told alike by the PostgreSQL store and by the store in memory.
+
+use counterfoil_testkit::random_history::{first_seed, random_history};
+
+use crate::suite::make;
+
+const STEPS: usize = 150;
+const HISTORIES: u64 = 8;
+
+#[tokio::test]
+async fn both_stores_tell_the_same_history() {
+    let first = first_seed();
+    for seed in first..first + HISTORIES {
+        random_history(make().await, seed, STEPS).await;
+    }
+}
