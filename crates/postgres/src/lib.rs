@@ -35,5 +35,5 @@ mod wake;
 mod work;
 
 pub use options::Options;
-pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, schema_sql};
+pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, roles_sql, schema_sql};
 pub use store::{OpenError, PostgresStore};

@@ -5,6 +5,7 @@
 //! source are refused before anything is written. Does not: go back to an older version.
 
 mod error;
+mod roles;
 
 use std::fmt::Write as _;
 
@@ -16,9 +17,17 @@ use crate::row;
 use crate::statement::{Statement, in_schema, quoted, statement};
 
 pub use error::SchemaError;
+pub use roles::roles_sql;
 
 /// The schema files in order; the place of a file, from 1, is the version it brings.
-const FILES: [&str; 1] = [include_str!("../../../sql/postgres/schema/0001_tables.sql")];
+const FILES: [&str; 6] = [
+    include_str!("../../../sql/postgres/schema/0001_tables.sql"),
+    include_str!("../../../sql/postgres/schema/0002_outbox.sql"),
+    include_str!("../../../sql/postgres/schema/0003_own.sql"),
+    include_str!("../../../sql/postgres/schema/0004_receiver.sql"),
+    include_str!("../../../sql/postgres/schema/0005_report.sql"),
+    include_str!("../../../sql/postgres/schema/0006_functions.sql"),
+];
 
 /// The newest version of the schema: what this program writes and reads.
 pub const SCHEMA_VERSION: i32 = FILES.len() as i32;

@@ -137,7 +137,7 @@ CREATE TRIGGER meta_no_truncate BEFORE TRUNCATE ON cf.meta FOR EACH STATEMENT
 EXECUTE FUNCTION cf.refuse('CF0131 the meta row is Counterfoil''s own: use counterfoil init');
 
 -- A restored dump brings its meta row to where `init` has made one: the store keeps its name and
--- its id. Refused where commands stand already, or where the dump is of another version.
+-- its id. A dump of another version is refused.
 CREATE FUNCTION cf.meta_restored() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -148,8 +148,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN NEW;
   END IF;
-  IF stands IS DISTINCT FROM NEW.version OR EXISTS (
-    SELECT FROM cf.outbox, cf.meta m WHERE m.store IS DISTINCT FROM NEW.store) THEN
+  IF stands IS DISTINCT FROM NEW.version THEN
     RAISE check_violation USING MESSAGE = 'CF0131 the meta row is Counterfoil''s own: use counterfoil init';
   END IF;
   PERFORM set_config('counterfoil.own', 'on', true);

@@ -6,14 +6,14 @@
 -- nothing.
 
 -- Why an outcome and its result may not stand; NULL: they may.
-CREATE FUNCTION cf.inbox_refusal(row cf.inbox) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION cf.inbox_refusal(i cf.inbox) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE
-    WHEN row.outcome NOT IN ('completed', 'rejected')
-      OR (row.outcome IS NULL AND row.result IS NOT NULL)
-      OR octet_length(row.result) > 16777216
+    WHEN i.outcome NOT IN ('completed', 'rejected')
+      OR (i.outcome IS NULL AND i.result IS NOT NULL)
+      OR octet_length(i.result) > 16777216
     THEN 'CF0403 outcome is completed or rejected, and result beside it text or bytes of at most 16 MiB: leave both out until the effect is there'
-    WHEN (row.received_at BETWEEN 1000000000000000 AND 9999999999999999) IS NOT TRUE
-      OR row.expires_at NOT BETWEEN 1000000000000000 AND 9999999999999999
+    WHEN (i.received_at BETWEEN 1000000000000000 AND 9999999999999999) IS NOT TRUE
+      OR i.expires_at NOT BETWEEN 1000000000000000 AND 9999999999999999
     THEN 'CF0404 times are integer microseconds UTC between 10^15 and 10^16: not seconds, milliseconds or nanoseconds'
   END
 $$;

@@ -7,7 +7,16 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod functions;
+mod guards;
+mod guards_made;
+mod guards_own;
+mod guards_receiver;
+mod guards_report;
+mod guards_values;
 mod migrate;
 mod random;
+mod restore;
+mod roles;
 mod server;
 mod suite;

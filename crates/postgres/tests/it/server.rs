@@ -42,7 +42,7 @@ pub(crate) fn random_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("cf_test_{}_{:x}_{next}", std::process::id(), since.as_nanos())
+    format!("test_cf_{}_{:x}_{next}", std::process::id(), since.as_nanos())
 }
 
 /// A schema of one test.
