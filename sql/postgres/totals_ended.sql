@@ -3,4 +3,4 @@
 SELECT r.destination, r.outcome, count(*) FROM cf.receipt r
 WHERE NOT EXISTS (SELECT 1 FROM cf.receipt l WHERE l.n = r.n AND l.round > r.round)
   AND NOT EXISTS (SELECT 1 FROM cf.delivery d WHERE d.n = r.n AND d.round > r.round)
-GROUP BY r.destination, r.outcome;
+GROUP BY r.destination, r.outcome ORDER BY r.destination, r.outcome;

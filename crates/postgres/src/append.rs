@@ -10,7 +10,7 @@ use counterfoil_core::port::intent;
 use counterfoil_core::port::store::{Append, Appended, WriteRefused};
 use futures_util::future::{try_join, try_join3};
 
-use crate::enqueue::{Given, Inserted, Place, arrive, insert_rows};
+use crate::enqueue::{Given, Inserted, Place, arrive, forget_floors, insert_rows};
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::row;
@@ -50,6 +50,7 @@ impl Work for Decision<'_> {
         let whole = events == self.append.events.len() && commands.clone().all(|id| new.has(id));
         if whole {
             arrive(&Group::at(tx, self.store, new.now), &new).await?;
+            forget_floors(self.store, &self.given(), new.now);
             return Ok(Ok(self.planned.clone()));
         }
         tx.abandon().await?;
@@ -93,15 +94,19 @@ impl Decision<'_> {
         Ok(rows.len())
     }
 
-    async fn insert_commands(&self, tx: &Tx<'_>) -> Result<Inserted, Failure> {
+    /// The commands under their ids.
+    fn given(&self) -> Vec<Given<'_>> {
         let (stream, seq) = (self.stream(), self.planned.seq);
         let all = self.planned.command_ids.iter().zip(&self.append.commands).zip(0..);
         let given = |((id, command), idx)| {
             let place = Some(Place { stream, seq, idx });
             Given { id, command, place }
         };
-        let given: Vec<Given<'_>> = all.map(given).collect();
-        insert_rows(tx, &given, None, Some((stream, seq))).await
+        all.map(given).collect()
+    }
+
+    async fn insert_commands(&self, tx: &Tx<'_>) -> Result<Inserted, Failure> {
+        insert_rows(tx, &self.given(), None, Some((self.stream(), self.planned.seq))).await
     }
 
     fn ids(&self) -> Vec<&str> {

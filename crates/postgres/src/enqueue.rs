@@ -52,6 +52,7 @@ impl Work for Enqueue<'_> {
         };
         if new.now > Micros::default() {
             self.store.told(new.now);
+            forget_floors(self.store, &batch.given, new.now);
         }
         let standing = batch.read_twins(tx, &new).await?;
         Ok(batch.answer(&new, &standing))
@@ -231,6 +232,16 @@ fn read_inserted(rows: &[Row]) -> Inserted {
         Some((row::string(row, 2)?, NewRow { n, lane }))
     };
     Inserted { now, rows: rows.iter().filter_map(new).collect() }
+}
+
+/// Whose `not_before` is past is due before those that claims have come to; in a lane it is due from
+/// now on.
+pub(crate) fn forget_floors(store: &Inner, given: &[Given<'_>], now: Micros) {
+    for command in given.iter().map(|given| given.command) {
+        if command.ordering_key.is_none() && command.not_before.is_some_and(|at| at < now) {
+            store.floors.forget(command.destination.as_str());
+        }
+    }
 }
 
 /// Gives new commands the turn of their lanes, where nobody is before them.

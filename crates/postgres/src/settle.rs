@@ -4,6 +4,8 @@
 //! one changes nothing and is recorded; what another transaction holds is told as held, and nobody
 //! waits. Plain successes, the common case, are one statement. Does not: claim.
 
+use std::collections::HashMap;
+
 use counterfoil_core::domain::{
     Delivery, Input, Next, Outcome, Position, Reason, Receipt, ReceiptOutcome, State, Transition,
     transition,
@@ -33,10 +35,16 @@ impl<'a> Settling<'a> {
     /// say, its token and state decide, and the statement compares them.
     pub(crate) fn new(store: &Inner, settles: &'a [Settle]) -> Self {
         let now = store.now();
+        let mut times: HashMap<i64, u32> = HashMap::new();
+        for settle in settles {
+            *times.entry(settle.claimed.delivery.n).or_default() += 1;
+        }
         let receipt = |(at, settle): (usize, &Settle)| {
             let claimed = &settle.claimed.delivery;
+            // Two attempts of one command are settled one after the other.
             let plain = matches!(settle.ended, Ended::Outcome(Outcome::Completed { .. }))
-                && claimed.state == State::Sending;
+                && claimed.state == State::Sending
+                && times.get(&claimed.n) == Some(&1);
             if !plain {
                 return None;
             }
@@ -131,7 +139,15 @@ impl<'a> Settling<'a> {
         } else {
             position::read_free(group, &numbers).await?
         };
+        let mut before = None;
         for (at, held) in order.into_iter().zip(held) {
+            let n = number(&at);
+            // A second settle of one command finds it as the first has left it.
+            let held = match before.replace(n) {
+                Some(last) if last == n => position::read_free(group, &[n]).await?.pop(),
+                _ => Some(held),
+            };
+            let held = held.unwrap_or(Held::NotOpen);
             settled[at] = Some(settle(group, &self.settles[at], held, parked).await?);
         }
         Ok(settled.into_iter().flatten().collect())
@@ -243,9 +259,13 @@ pub(crate) async fn renew(group: &mut Group<'_>, renewals: &[Renew]) -> Result<V
     let mut order: Vec<&Renew> = renewals.iter().collect();
     order.sort_unstable_by_key(|renew| renew.n);
     let numbers: Vec<i64> = order.iter().map(|renew| renew.n).collect();
-    let mut lost = Vec::new();
+    let (mut lost, mut last) = (Vec::new(), None);
     for (renew, held) in order.into_iter().zip(position::read_free(group, &numbers).await?) {
-        let stands = match held {
+        let held = match last.replace(renew.n) {
+            Some(last) if last == renew.n => position::read_free(group, &[last]).await?.pop(),
+            _ => Some(held),
+        };
+        let stands = match held.unwrap_or(Held::NotOpen) {
             Held::Ours(stands) => stands,
             Held::Others => continue,
             Held::NotOpen => {

@@ -85,7 +85,8 @@ impl Rows {
         // The attempt of another lease proves nothing about the row as it stands now.
         let own = matches!(&position, Position::Open(open) if open.token == token);
         let digests = own.then_some((claimed.digest, claimed.row_digest));
-        let beside = Beside { digests, started_at: Some(settle.started_at), now };
+        let beside =
+            Beside { digests, started_at: Some(settle.started_at), now, keeps_turn: false };
         match self.apply(n, transition(&position, input, &settle.terms, now), beside) {
             Change::Open(state) => Settled::Open(state),
             Change::Ended(outcome) => Settled::Ended(outcome),
@@ -166,8 +167,13 @@ impl Rows {
                 None => Input::Unreadable { reason: "its outbox row is missing".into() },
             };
             let next = transition(&before, input, &look.from.terms, look.now);
-            let beside = Beside { now: look.now, ..Beside::default() };
+            // A takeover and its claim are one look: the turn stays meanwhile.
+            let beside = Beside { now: look.now, keeps_turn: true, ..Beside::default() };
             let change = self.apply(n, next, beside);
+            let stays = matches!(change, Change::Open(state) if !state.is_parked());
+            if let Some(lane) = self.lane_of(n).filter(|_| !stays) {
+                self.give_turn(&lane, look.now);
+            }
             if let (Change::Ended(_), Some(Ok(row))) = (&change, &row) {
                 // Nothing but its expiry ends a command that is merely due.
                 done.expired.push((row.command_id.to_string(), row.destination.to_string()));

@@ -233,6 +233,8 @@ pub(super) struct Beside {
     pub(super) digests: Option<(Digest, Digest)>,
     pub(super) started_at: Option<Micros>,
     pub(super) now: Micros,
+    /// The lane's turn is not given anew.
+    pub(super) keeps_turn: bool,
 }
 
 impl Rows {
@@ -284,7 +286,7 @@ impl Rows {
                     Next::Ended(receipt) => self.end(n, receipt, beside),
                     Next::Contradicted(report) => self.contradict(n, round, report, beside.now),
                 };
-                if let Some(lane) = self.lane_of(n) {
+                if let Some(lane) = self.lane_of(n).filter(|_| !beside.keeps_turn) {
                     self.give_turn(&lane, beside.now);
                 }
                 change

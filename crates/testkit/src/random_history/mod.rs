@@ -75,7 +75,20 @@ struct Both<H: Hands> {
     hands: H,
     store: H::Store,
     held: Vec<Claimed>,
+    settles_apart: bool,
     dice: Dice,
+}
+
+/// Which history to tell.
+#[derive(Clone, Copy, Debug)]
+pub struct History {
+    /// Where it begins.
+    pub seed: u64,
+    /// How many steps it has.
+    pub steps: usize,
+    /// Settles go in an exchange before the one that claims: for a store that looks for what is due
+    /// while it settles, and so finds what a settle frees in its next exchange.
+    pub settles_apart: bool,
 }
 
 impl<H: Hands> Both<H> {
@@ -194,12 +207,13 @@ impl<H: Hands> Both<H> {
     }
 }
 
-/// Tells one history of so many steps, on a fresh store whose clock stands at
+/// Tells one history, on a fresh store whose clock stands at
 /// [`START`](crate::manual_clock::START).
 ///
 /// # Panics
 /// If the two stores tell it differently, or a law is broken.
-pub async fn random_history<H: Hands>(hands: H, seed: u64, steps: usize) {
+pub async fn random_history<H: Hands>(hands: H, history: History) {
+    let History { seed, steps, settles_apart } = history;
     println!("COUNTERFOIL_SEED={seed}");
     let clock = ManualClock::default();
     let memory = MemoryStore::new(clock.clone());
@@ -211,7 +225,7 @@ pub async fn random_history<H: Hands>(hands: H, seed: u64, steps: usize) {
         assert_eq!(store.declare(&destination, contract, false).await, declared);
     }
     let dice = Dice(Seed(seed << 32));
-    let mut both = Both { memory, clock, hands, store, held: Vec::new(), dice };
+    let mut both = Both { memory, clock, hands, store, held: Vec::new(), settles_apart, dice };
     for _ in 0..steps {
         both.step().await;
     }
