@@ -1,4 +1,4 @@
--- by delivery_due, delivery_pkey, destination_pkey and outbox_pkey: what is due at one destination
+-- by delivery_due, destination_pkey and outbox_pkey: what is due at one destination
 -- and nobody else holds, oldest first, from the floor on; nothing where it is paused or has another
 -- contract. There is one row at least, with the time and what the destination's row says.
 WITH clock AS MATERIALIZED (SELECT cf.micros() AS now),
