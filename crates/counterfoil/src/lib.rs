@@ -21,3 +21,6 @@ pub mod relay {
 pub mod sqlite {
     pub use counterfoil_sqlite::*;
 }
+
+#[cfg(feature = "testing")]
+pub mod testing;
