@@ -44,6 +44,7 @@ fn settled(to: &str, outcome: &'static str, took: Span) -> Notice {
         now: "pending",
         attempt: 1,
         took,
+        trace: None,
     }
 }
 
@@ -56,8 +57,8 @@ fn told() -> Counters {
     counters.notice(&settled("shop", "unknown", Span::from_secs(10)));
     counters.notice(&settled("shop", "done", Span::from_secs(10)));
     let (command, destination) = ("b".to_owned(), "say \"hi\"\\\n".to_owned());
-    let (state, reason) = (State::Dead, "spent".to_owned());
-    counters.notice(&Notice::Parked { command, destination, state, reason });
+    let (state, reason, trace) = (State::Dead, "spent".to_owned(), None);
+    counters.notice(&Notice::Parked { command, destination, state, reason, trace });
     let reason = "404".to_owned();
     let destination = Destination::new("shop").unwrap();
     counters.notice(&Notice::BreakerOpened { destination, reason });

@@ -23,6 +23,7 @@ pub mod rate;
 pub mod receipt;
 pub mod store_clock;
 pub mod time;
+pub mod trace_context;
 pub mod transition;
 pub mod window;
 
@@ -38,4 +39,5 @@ pub use lease::{Lease, Token};
 pub use outcome::{Answer, Judge, Outcome, ResultBody};
 pub use receipt::{Receipt, ReceiptOutcome};
 pub use time::{Micros, Span};
+pub use trace_context::TraceContext;
 pub use transition::{Attempted, Input, Next, Position, Purpose, Reason, Transition, transition};

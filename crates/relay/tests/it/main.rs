@@ -41,6 +41,7 @@ mod sqlite_file;
 mod stop;
 mod store_failure;
 mod table;
+mod trace;
 mod watched_store;
 mod wire;
 mod worker;

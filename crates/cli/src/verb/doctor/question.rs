@@ -58,7 +58,7 @@ async fn ask(
     command_id: &CommandId,
 ) -> Result<Answer, StoreError> {
     let (command_id, source) = (command_id.clone(), store.source());
-    let question = Question { command_id, source, now: store.now()? };
+    let question = Question { command_id, source, now: store.now()?, trace: None };
     Ok(transport.ask(&question).await)
 }
 
