@@ -14,6 +14,7 @@ pub mod inbox {
 /// Who claims, sends and settles.
 pub mod relay {
     pub use counterfoil_relay::transport::handler::{Accepted, HandlerError, Json, handler};
+    pub use counterfoil_relay::transport::log::LogTransport;
     pub use counterfoil_relay::*;
 }
 

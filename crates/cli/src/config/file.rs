@@ -68,6 +68,7 @@ pub(crate) struct AuditTable {
 #[serde(deny_unknown_fields)]
 pub(crate) struct DestinationTable {
     pub(crate) transport: Option<Value>,
+    pub(crate) body: Option<Spanned<bool>>,
     pub(crate) url: Option<Value>,
     pub(crate) method: Option<Value>,
     pub(crate) request_timeout: Option<Value>,

@@ -131,6 +131,13 @@ impl Config {
     pub(crate) fn destination_names(&self) -> Vec<String> {
         self.file.destination.keys().cloned().collect()
     }
+
+    /// Whether the destination of this name is a line in the log, as far as the file itself says.
+    pub(crate) fn is_logged(&self, name: &str) -> bool {
+        let table = self.file.destination.get(name).map(toml::Spanned::get_ref);
+        let transport = table.and_then(|table| table.transport.as_ref());
+        transport.is_some_and(|it| it.get_ref().read().as_deref() == Ok("log"))
+    }
 }
 
 impl Page {
@@ -179,5 +186,7 @@ impl Page {
 mod answers_tests;
 #[cfg(test)]
 mod api_tests;
+#[cfg(test)]
+mod log_tests;
 #[cfg(test)]
 mod tests;

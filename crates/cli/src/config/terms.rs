@@ -8,7 +8,7 @@ use counterfoil_core::domain::{
 };
 
 use super::RelaySettings;
-use super::destination::Reading;
+use super::destination::{Reading, Way};
 use super::file::Value;
 use super::idempotent::{MEANINGS, Repeats};
 use crate::exit::Failure;
@@ -49,6 +49,10 @@ impl Reading<'_> {
     fn idempotent(&self) -> Result<Idempotent, Failure> {
         let explained = |failure: Failure| MEANINGS.into_iter().fold(failure, Failure::help);
         let Some(value) = &self.table().idempotent else {
+            if matches!(self.way()?, Way::Log { .. }) {
+                // A line that stands there twice is no second effect.
+                return Ok(Idempotent::Forever);
+            }
             return Err(explained(self.refuse(
                 "`idempotent` is missing: say what the receiver does with a key that it has seen",
             )));

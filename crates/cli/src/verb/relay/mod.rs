@@ -44,7 +44,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
         let served = destinations.iter().map(|destination| {
             let transport = transport(config, &settings, destination, receipt_url.clone())?;
             let (name, terms) = (destination.name.clone(), destination.terms.clone());
-            Ok(Served::new(name, terms, Arc::new(transport)).limits(destination.limits))
+            Ok(Served::new(name, terms, transport).limits(destination.limits))
         });
         let served = served.collect::<Result<Vec<_>, Failure>>()?;
         let store = found.open_to_send()?;
