@@ -272,9 +272,10 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Ends what is past its `expires_at` and pending, at most `limit`, wherever it is bound for:
     /// `expired`, or in doubt by the destination's stored contract. What is in doubt behind another
-    /// of its lane is left until its turn. Gives lanes that nothing blocks
-    /// any more their next turn, as many, going on where the last sweep stopped. What it parks is
-    /// announced as [`Exchange::announce`] says. With nothing to do it only reads.
+    /// of its lane is left until its turn. Gives their next turn to lanes that nothing blocks any
+    /// more: first to those that a stranger's statement has freed, `limit` or more; then it looks
+    /// at `limit` others, going on where the last sweep stopped. What it parks is announced as
+    /// [`Exchange::announce`] says. With nothing to do it only reads.
     ///
     /// # Errors
     /// [`StoreError`].
