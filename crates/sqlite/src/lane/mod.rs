@@ -86,6 +86,13 @@ pub(crate) fn draw(group: &mut Group<'_>, lane: Lane<'_>, n: i64) -> rusqlite::R
     Ok(Arrival { key_seq, turn: (!is_freed).then_some(number), is_freed })
 }
 
+/// Takes back the place of the newest command of a lane, which is refused in the transaction that
+/// drew it.
+pub(crate) fn take_back(group: &mut Group<'_>, n: i64) -> rusqlite::Result<()> {
+    group.sql(Sql::LaneBack)?.execute([n])?;
+    group.sql(Sql::LaneUnmake)?.execute([n]).map(drop)
+}
+
 /// Gives the turn to whom it belongs; whether it was given. `on_parked`: by the stored contract,
 /// where it is not known.
 pub(crate) fn turn(

@@ -5,8 +5,12 @@ use std::sync::Arc;
 
 use counterfoil_core::audit::{AuditOptions, audit};
 use counterfoil_core::domain::contract::OnParked;
-use counterfoil_core::domain::{Contract, Idempotent, OrderingKey, Outcome, Terms};
-use counterfoil_core::port::store::{ClaimFrom, Claimed, Ended, Exchange, Settle, Settled, Swept};
+use counterfoil_core::domain::{
+    Command, Contract, Event, Idempotent, OrderingKey, Outcome, Stream, Terms,
+};
+use counterfoil_core::port::store::{
+    Append, ClaimFrom, Claimed, Ended, Exchange, Settle, Settled, Swept, WriteRefused,
+};
 use counterfoil_core::port::{Act, Acted, Actor, Deed, Store as _};
 use counterfoil_sqlite::{Options, SqliteStore};
 
@@ -253,6 +257,33 @@ async fn another_contract_frees_lanes_and_the_walk_finds_them() {
         promoted += shop.sweep(10).await.promoted;
     }
     assert_eq!(promoted, 30);
+    shop.is_sound().await;
+}
+
+/// A decision that was refused for an id of its commands kept the places of those before it: a gap
+/// in their lanes, which the audit called a lost command.
+#[tokio::test]
+async fn a_refused_decision_takes_no_place() {
+    let shop = Shop::new(OnParked::Block).await;
+    shop.store.enqueue(vec![command("s:1:2")]).await.unwrap().remove(0).unwrap();
+    shop.enqueue([("b-1".into(), "B".into())]).await;
+    let ordered = |key| {
+        let command = Command::unnamed("shipping", "k", &1).unwrap();
+        command.ordering_key(OrderingKey::new(key).unwrap())
+    };
+    let append = Append {
+        stream: Stream::new("s").unwrap(),
+        expected_seq: 0,
+        events: vec![Event::json("paid", &1).unwrap()],
+        commands: ["A", "B", "C"].map(ordered).into(),
+    };
+    let refused = shop.store.append(append).await.unwrap().unwrap_err();
+    assert!(matches!(refused, WriteRefused::Conflict { .. }), "{refused:?}");
+    shop.is_sound().await;
+    // The numbers of what was taken back are others' now.
+    shop.enqueue([("c-1".into(), "C".into()), ("a-1".into(), "A".into())]).await;
+    shop.enqueue([("a-2".into(), "A".into()), ("b-2".into(), "B".into())]).await;
+    assert_eq!(shop.claimed().await, ["s:1:2", "b-1", "c-1", "a-1"]);
     shop.is_sound().await;
 }
 
