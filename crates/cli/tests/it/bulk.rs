@@ -56,3 +56,29 @@ fn twenty_times_the_rows_need_no_more_memory() {
     let all = (MANY * BODY / 1024) as u64;
     assert!(many < few + few / 4 && many < all / 2, "{few} KiB, then {many} KiB");
 }
+
+/// A file that is no file of lines, such as a picture: it is not gathered without end.
+#[test]
+fn a_line_without_end_is_given_up() {
+    const CHUNK: usize = 1 << 20;
+    const CHUNKS: usize = 400;
+    let desk = Desk::new();
+    let args = ["enqueue", "--from", "-", "--store", "sqlite:orders.db"];
+    let mut command: Command = desk.command(&args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let first = "{\"id\":\"a\",\"to\":\"shipping\",\"kind\":\"k\",\"body\":{}}\n";
+    input.write_all(first.as_bytes()).unwrap();
+    let chunk = [b'x'; CHUNK];
+    // It goes away before all is given.
+    let given = (0..CHUNKS).take_while(|_| input.write_all(&chunk).is_ok()).count();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(given < CHUNKS, "it took {given} MiB as one line: {said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for words in ["line 2: it is too long", "until then: 1 recorded"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
