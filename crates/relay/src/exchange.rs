@@ -20,7 +20,7 @@ use crate::notice;
 use crate::reason::made_fit;
 use crate::sender::{Asking, Job};
 use crate::settler::{Blame, Trial, Unsettled};
-use crate::trace::{self, SettledBatch};
+use crate::trace;
 
 /// What an exchange under way is about.
 pub(crate) struct Sent {
@@ -114,7 +114,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let now = Instant::now();
         self.backoff.worked();
         self.settler.worked(sent.alone);
-        self.trace_settled(&sent, None);
+        let tracer = self.options.tracer.as_deref();
+        trace::settled(tracer, &sent.settling, sent.issued, None);
         let Exchanged { settled, lost, claimed, parked, expired, differing, more } = done;
         self.tell_claimed(&claimed);
         if let Some(claiming) = &sent.claiming {
@@ -153,7 +154,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
     }
 
     fn exchange_failed(&mut self, sent: Sent, error: StoreError) {
-        self.trace_settled(&sent, Some(&error));
+        let tracer = self.options.tracer.as_deref();
+        trace::settled(tracer, &sent.settling, sent.issued, Some(&error));
         let now = Instant::now();
         self.attempts.renew_again(&sent.renewing, now);
         if let Some(claiming) = &sent.claiming {
@@ -171,18 +173,6 @@ impl<S: Store, O: Observer> Driver<S, O> {
             Blame::Batch => {}
             Blame::Settle => self.claimer.probe(),
         }
-    }
-
-    /// Tells a tracer of the settles that an exchange carried.
-    fn trace_settled(&self, sent: &Sent, error: Option<&StoreError>) {
-        let Some(tracer) = &self.options.tracer else { return };
-        let settles = sent.settling.len();
-        if settles == 0 {
-            return;
-        }
-        let traces: Vec<_> = sent.settling.iter().filter_map(|one| one.trace).collect();
-        let (traces, took) = (&traces[..], sent.issued.elapsed());
-        trace::settled(&**tracer, &SettledBatch { settles, traces, took, error });
     }
 
     /// The store failed: it is left alone for a while, or the relay ends.

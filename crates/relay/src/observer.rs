@@ -30,24 +30,8 @@ impl Observer for TracingObserver {
                 info!(count, taken_over, "claimed, some from leases that ran out");
             }
             Notice::Settled { .. } => settled(notice),
-            Notice::Parked { command, destination, state, reason, trace } => {
-                let (state, (trace_id, span_id)) = (state.name(), ids(*trace));
-                warn!(
-                    command,
-                    destination, state, reason, trace_id, span_id, "parked, waits for a person"
-                );
-            }
-            Notice::Late { command, outcome, counted, trace } => {
-                let (trace_id, span_id) = ids(*trace);
-                warn!(
-                    %command,
-                    outcome,
-                    counted,
-                    trace_id,
-                    span_id,
-                    "settled after its lease had gone to another"
-                );
-            }
+            Notice::Parked { .. } => parked(notice),
+            Notice::Late { .. } => late(notice),
             Notice::LeaseLost { command, destination } => {
                 warn!(%command, %destination, "lease lost while the handler is at work");
             }
@@ -102,6 +86,18 @@ fn settled(notice: &Notice) {
         "unknown" | "conflict" => tell!(warn),
         _ => tell!(info),
     }
+}
+
+fn parked(notice: &Notice) {
+    let Notice::Parked { command, destination, state, reason, trace } = notice else { return };
+    let (state, (trace_id, span_id)) = (state.name(), ids(*trace));
+    warn!(command, destination, state, reason, trace_id, span_id, "parked, waits for a person");
+}
+
+fn late(notice: &Notice) {
+    let Notice::Late { command, outcome, counted, trace } = notice else { return };
+    let (trace_id, span_id) = ids(*trace);
+    warn!(%command, outcome, counted, trace_id, span_id, "settled after its lease had gone to another");
 }
 
 /// The ids of a span as fields, which are left out where there is none.

@@ -10,6 +10,9 @@ use std::time::Duration;
 use counterfoil_core::domain::trace_context::STORED_HEADER;
 use counterfoil_core::domain::{OutboxRow, Token, TraceContext};
 use counterfoil_core::port::store::{Ended, StoreError};
+use tokio::time::Instant;
+
+use crate::settler::Unsettled;
 
 /// One attempt or question, as a tracer is told of it.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +39,7 @@ impl Hop<'_> {
         let stored: serde_json::Map<_, _> = serde_json::from_str(json).ok()?;
         let is_it = |name: &str| name.eq_ignore_ascii_case(STORED_HEADER);
         // Of two that differ by case only, the request carries the last.
-        let found = stored.into_iter().filter(|(name, _)| is_it(name)).last()?;
+        let found = stored.into_iter().rfind(|(name, _)| is_it(name))?;
         TraceContext::parse(found.1.as_str()?)
     }
 }
@@ -93,9 +96,17 @@ impl OpenSpan {
     }
 }
 
-/// Tells the tracer what was settled.
-pub(crate) fn settled(tracer: &dyn Tracer, batch: &SettledBatch<'_>) {
-    guarded(|| tracer.settled(batch));
+/// Tells the tracer, if there is one, of the settles that a write carried since `began`.
+pub(crate) fn settled(
+    tracer: Option<&dyn Tracer>,
+    settling: &[Unsettled],
+    began: Instant,
+    error: Option<&StoreError>,
+) {
+    let Some(tracer) = tracer.filter(|_| !settling.is_empty()) else { return };
+    let traces: Vec<_> = settling.iter().filter_map(|one| one.trace).collect();
+    let (settles, traces, took) = (settling.len(), &traces[..], began.elapsed());
+    guarded(|| tracer.settled(&SettledBatch { settles, traces, took, error }));
 }
 
 /// What a tracer gives, or `None` if it panics.

@@ -20,6 +20,7 @@ mod place;
 mod relay;
 mod size;
 pub(crate) mod store_url;
+mod telemetry;
 mod terms;
 mod text;
 mod tls;
@@ -38,6 +39,7 @@ use place::Page;
 pub(crate) use api::ApiSettings;
 pub(crate) use destination::DestinationSettings;
 pub(crate) use relay::RelaySettings;
+pub(crate) use telemetry::TelemetrySettings;
 pub(crate) use warning::warnings;
 
 /// The file that is read where `--config` is not given and it exists.

@@ -29,9 +29,12 @@ mod dry_run;
 mod enqueue;
 mod failure_group;
 mod fault;
+#[cfg(feature = "otlp")]
+mod http_server;
 mod import;
 mod init;
 mod lane;
+mod log;
 mod look;
 mod manual;
 mod operations;
@@ -45,4 +48,6 @@ mod restored;
 mod standing;
 mod story;
 mod stranger;
+#[cfg(feature = "otlp")]
+mod traces;
 mod verb;

@@ -158,7 +158,9 @@ async fn a_question_is_a_span_too_and_what_it_parks_is_told_with_it() {
     assert!(lines.contains(&"2 ask A 1.1 linked to nothing".to_owned()), "{lines:?}");
     assert!(lines.contains(&"2 unclear".to_owned()), "{lines:?}");
     assert_eq!(seen, [Some(context(1)), Some(context(2))]);
-    let is_told = |notice: &Notice| matches!(notice, Notice::Parked { trace, .. } if *trace == Some(context(2)));
+    let asked = Some(context(2));
+    let is_told =
+        |notice: &Notice| matches!(notice, Notice::Parked { trace, .. } if *trace == asked);
     assert!(scene.heard.has(is_told), "{:?}", scene.heard.all());
 }
 

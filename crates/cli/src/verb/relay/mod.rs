@@ -17,6 +17,7 @@ use super::{Found, block_on_many, stop};
 use crate::args::{Relay, Shared};
 use crate::config::{ApiSettings, Config, RelaySettings, warnings};
 use crate::exit::{Ended, Exit, Failure};
+use crate::telemetry::Telemetry;
 use api::{Counted, RelayBoard, Shown};
 use summary::Summary;
 
@@ -34,6 +35,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     let destinations = config.destinations(&settings, &args.only)?;
     let api = config.api()?;
     let announce = config.announce()?;
+    let telemetry = config.telemetry()?;
     // With --only, the destination of alerts may be left to another relay on purpose.
     let all = config.destinations(&settings, &[])?;
     for warning in warnings(&all, api.as_ref(), announce.as_ref()) {
@@ -62,13 +64,17 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
             Some(announce) => options.announce(announce),
             None => options,
         };
+        let (telemetry, options) = Telemetry::start(telemetry, options)?;
         let summary = Summary::new(counted);
         let relay = counterfoil_relay::Relay::new(store, served, options, summary.clone());
         let end = relay.run(stop).await.map_err(Failure::could_not_run);
         // Receipts were taken as long as sends were in flight.
-        if let Some(api) = api {
-            api.end().await?;
-        }
+        let answered = match api {
+            Some(api) => api.end().await,
+            None => Ok(()),
+        };
+        telemetry.end().await;
+        answered?;
         let end = end?;
         tracing::info!("{summary}");
         match args.until_idle {
