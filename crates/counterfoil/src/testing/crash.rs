@@ -59,11 +59,11 @@ impl Crash {
     /// As [`deliver_all_inline`].
     pub async fn deliver(&self, store: &TempStore, served: impl Fn() -> Vec<Served>) -> Delivered {
         let first = served();
-        let longest = first.iter().map(|one| one.terms.pace.lease).max().unwrap_or(Span::ZERO);
+        let beyond_leases = beyond_leases(&first);
         if let Some(delivered) = self.live(store, first).await {
             return delivered;
         }
-        store.clock().advance(longest.plus(BEYOND_LEASE));
+        store.clock().advance(beyond_leases);
         self.0.revive();
         match self.live(store, served()).await {
             Some(delivered) => delivered,
@@ -73,12 +73,7 @@ impl Crash {
 
     /// Lives one life; `None`: it ended at the crash point.
     async fn live(&self, store: &TempStore, served: Vec<Served>) -> Option<Delivered> {
-        let process = Process {
-            store: store.reopen(),
-            clock: store.clock().clone(),
-            served: served.into_iter().map(|one| self.wrapped(one)).collect(),
-            life: Arc::clone(&self.0),
-        };
+        let process = Process::new(store, served, &self.0);
         let (tell, hear) = tokio::sync::oneshot::channel();
         let lived = std::thread::spawn(move || {
             let lived = std::panic::catch_unwind(AssertUnwindSafe(|| process.live()));
@@ -91,12 +86,6 @@ impl Crash {
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
-
-    fn wrapped(&self, mut served: Served) -> Served {
-        let (inner, life) = (Arc::clone(&served.transport), Arc::clone(&self.0));
-        served.transport = Arc::new(Fragile { inner, life });
-        served
-    }
 }
 
 impl fmt::Debug for Crash {
@@ -105,8 +94,14 @@ impl fmt::Debug for Crash {
     }
 }
 
+/// How long it takes until whatever was under way is taken over.
+pub(super) fn beyond_leases(served: &[Served]) -> Span {
+    let longest = served.iter().map(|one| one.terms.pace.lease).max();
+    longest.unwrap_or(Span::ZERO).plus(BEYOND_LEASE)
+}
+
 /// A relay with a runtime, handlers and connections of its own.
-struct Process {
+pub(super) struct Process {
     store: SqliteStore,
     clock: VirtualClock,
     served: Vec<Served>,
@@ -114,7 +109,23 @@ struct Process {
 }
 
 impl Process {
-    fn live(self) -> Option<Delivered> {
+    /// One that has not begun; its attempts are cut as `life` says.
+    pub(super) fn new(store: &TempStore, served: Vec<Served>, life: &Arc<Life>) -> Self {
+        let wrap = |mut served: Served| {
+            let (inner, life) = (Arc::clone(&served.transport), Arc::clone(life));
+            served.transport = Arc::new(Fragile { inner, life });
+            served
+        };
+        Self {
+            store: store.reopen(),
+            clock: store.clock().clone(),
+            served: served.into_iter().map(wrap).collect(),
+            life: Arc::clone(life),
+        }
+    }
+
+    /// Lives; `None`: it ended at the crash point.
+    pub(super) fn live(self) -> Option<Delivered> {
         let Self { store, clock, served, life } = self;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = must(runtime, "starting a runtime");
@@ -206,33 +217,50 @@ where
     if waits.is_empty() {
         fail("the scenario delivers nothing, so nothing was tried: does it call Crash::deliver?");
     }
-    let mut survived = Vec::new();
-    let mut broken = Vec::new();
+    let mut tally = Tally::default();
     for strike in strikes(&waits) {
         let crash = Crash::new(Some(strike));
         let held = run(&scenario, &crash).await;
-        match (held, crash.0.has_struck(), strike.point) {
-            (Ok(()), true, _) => survived.push(strike.to_string()),
+        tally.note(strike, held, crash.0.has_struck());
+    }
+    tally.report(waits.len())
+}
+
+/// What came of each crash.
+#[derive(Default)]
+pub(super) struct Tally {
+    survived: Vec<String>,
+    broken: Vec<String>,
+}
+
+impl Tally {
+    pub(super) fn note(&mut self, strike: Strike, held: Result<(), String>, has_struck: bool) {
+        match (held, has_struck, strike.point) {
+            (Ok(()), true, _) => self.survived.push(strike.to_string()),
             // How often a handler waits may differ from run to run.
             (Ok(()), false, CrashPoint::AtWait(_)) => {}
-            (Ok(()), false, _) => broken.push(format!("{strike} never came: the runs differ")),
-            (Err(words), ..) => broken.push(format!("{strike}: {words}")),
+            (Ok(()), false, _) => {
+                self.broken.push(format!("{strike} never came: the runs differ"));
+            }
+            (Err(words), ..) => self.broken.push(format!("{strike}: {words}")),
         }
     }
-    if !broken.is_empty() {
-        let all = survived.len() + broken.len();
-        let list: Vec<_> = broken.iter().map(|one| format!("\n  - {one}")).collect();
-        fail(format_args!(
-            "{} of {all} crashes break the scenario:{}",
-            broken.len(),
-            list.concat()
-        ));
+
+    /// What is to be said, if all was survived.
+    #[track_caller]
+    pub(super) fn report(self, attempts: usize) -> CrashReport {
+        let Self { survived, broken } = self;
+        if !broken.is_empty() {
+            let (all, count) = (survived.len() + broken.len(), broken.len());
+            let list: Vec<_> = broken.iter().map(|one| format!("\n  - {one}")).collect();
+            fail(format_args!("{count} of {all} crashes break the scenario:{}", list.concat()));
+        }
+        CrashReport { attempts, survived }
     }
-    CrashReport { attempts: waits.len(), survived }
 }
 
 /// All crashes of a run whose attempts waited so often.
-fn strikes(waits: &[u32]) -> Vec<Strike> {
+pub(super) fn strikes(waits: &[u32]) -> Vec<Strike> {
     let mut strikes = Vec::new();
     for (attempt, waits) in (1..).zip(waits.iter().take(ATTEMPTS_CRASHED_MAX)) {
         let at_waits = (1..=(*waits).min(WAITS_CRASHED_MAX)).map(CrashPoint::AtWait);
@@ -255,7 +283,7 @@ where
     ran.map_err(|panic| words(&*panic))
 }
 
-fn words(panic: &(dyn Any + Send)) -> String {
+pub(super) fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     // One point, one paragraph.

@@ -39,8 +39,53 @@ pub(super) struct Strike {
     pub(super) point: CrashPoint,
 }
 
+impl Strike {
+    /// For the environment of a child process.
+    pub(super) fn to_code(self) -> String {
+        let point = match self.point {
+            CrashPoint::BeforeHandler => "before_handler".into(),
+            CrashPoint::AtWait(wait) => wait.to_string(),
+            CrashPoint::AfterHandler => "after_handler".into(),
+            CrashPoint::AfterSettle => "after_settle".into(),
+        };
+        format!("{} {point}", self.attempt)
+    }
+
+    /// From the environment of a child process.
+    pub(super) fn from_code(code: &str) -> Option<Self> {
+        let (attempt, point) = code.split_once(' ')?;
+        let point = match point {
+            "before_handler" => CrashPoint::BeforeHandler,
+            "after_handler" => CrashPoint::AfterHandler,
+            "after_settle" => CrashPoint::AfterSettle,
+            wait => CrashPoint::AtWait(wait.parse().ok()?),
+        };
+        Some(Self { attempt: attempt.parse().ok()?, point })
+    }
+}
+
 impl fmt::Display for Strike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a crash {} (attempt {} of the run)", self.point, self.attempt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strike_goes_through_the_environment() {
+        let points = [
+            CrashPoint::BeforeHandler,
+            CrashPoint::AtWait(3),
+            CrashPoint::AfterHandler,
+            CrashPoint::AfterSettle,
+        ];
+        for point in points {
+            let strike = Strike { attempt: 2, point };
+            assert_eq!(Strike::from_code(&strike.to_code()), Some(strike));
+        }
+        assert_eq!(Strike::from_code("2 nowhere"), None);
     }
 }

@@ -18,6 +18,8 @@ use super::crash_point::{CrashPoint, Strike};
 #[derive(Default)]
 pub(super) struct Life {
     strike: Option<Strike>,
+    /// The process dies for real.
+    aborts: bool,
     seen: Mutex<Seen>,
     is_dead: AtomicBool,
     death: Notify,
@@ -36,6 +38,11 @@ struct Seen {
 impl Life {
     pub(super) fn new(strike: Option<Strike>) -> Self {
         Self { strike, ..Self::default() }
+    }
+
+    /// A life that ends with its process.
+    pub(super) fn aborting(strike: Strike) -> Self {
+        Self { aborts: true, ..Self::new(Some(strike)) }
     }
 
     pub(super) const fn strike(&self) -> Option<Strike> {
@@ -73,6 +80,9 @@ impl Life {
     }
 
     fn die(&self) {
+        if self.aborts {
+            std::process::abort();
+        }
         self.seen().has_struck = true;
         self.is_dead.store(true, Ordering::Release);
         self.death.notify_one();

@@ -1,5 +1,6 @@
 #![doc = include_str!("../../../../docs/testing.md")]
 
+mod abort;
 mod assert_enqueued;
 mod crash;
 mod crash_point;
@@ -21,6 +22,7 @@ pub use counterfoil_testkit::{
     VirtualClock, Wanted,
 };
 
+pub use abort::{AbortScenario, abort_at_every_crash_point};
 pub use assert_enqueued::{
     ENQUEUED_MAX, all_enqueued, assert_enqueued, assert_enqueued_once, refute_enqueued,
 };

@@ -31,7 +31,7 @@ pub struct TempStore {
     store: SqliteStore,
     clock: VirtualClock,
     path: PathBuf,
-    _folder: TempDir,
+    _folder: Option<TempDir>,
 }
 
 impl Default for TempStore {
@@ -62,7 +62,14 @@ impl TempStore {
         let path = folder.path().join("store.db");
         drop(must(SqliteStore::init(&path, None), "creating a store"));
         let store = open(&path, clock);
-        Self { store, clock: clock.clone(), path, _folder: folder }
+        Self { store, clock: clock.clone(), path, _folder: Some(folder) }
+    }
+
+    /// The file of another process's store, which is that one's to remove.
+    #[track_caller]
+    pub(super) fn of(path: &Path) -> Self {
+        let clock = VirtualClock::new();
+        Self { store: open(path, &clock), clock, path: path.into(), _folder: None }
     }
 
     /// The database file.

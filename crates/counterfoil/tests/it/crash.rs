@@ -195,7 +195,7 @@ async fn a_receiver_without_keys_never_acts_twice_and_is_left_uncertain() {
         match crash.point() {
             None | Some(CrashPoint::AfterSettle) => assert_eq!((count(&db), states.len()), (1, 0)),
             Some(CrashPoint::BeforeHandler) => {
-                assert_eq!((count(&db), states), (0, vec!["uncertain"]))
+                assert_eq!((count(&db), states), (0, vec!["uncertain"]));
             }
             _ => assert_eq!((count(&db), states), (1, vec!["uncertain"])),
         }
