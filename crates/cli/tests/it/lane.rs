@@ -103,6 +103,22 @@ fn enqueue(desk: &Desk) {
     desk.run(&["enqueue", "--from", "f.jsonl"]).is_done();
 }
 
+/// What a person does now and then: dead ones by filter, and one by one those in doubt, which were
+/// refused after a kill. The contract makes that safe.
+fn retry_all(desk: &Desk) {
+    desk.run(&["retry", "--state", "dead", "--yes", "--actor", "ann"]).is_done();
+    let list = desk.run(&["list", "--state", "uncertain", "--json"]);
+    let id = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["command_id"].as_str().unwrap().to_owned()
+    };
+    let ids: Vec<_> = list.is_done().out.lines().map(id).collect();
+    if !ids.is_empty() {
+        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+        desk.run(&[&["retry", "--actor", "ann"], &ids[..]].concat()).is_done();
+    }
+}
+
 #[test]
 fn eight_relays_that_are_killed_keep_the_order_of_lanes() {
     let desk = Desk::new();
@@ -112,9 +128,7 @@ fn eight_relays_that_are_killed_keep_the_order_of_lanes() {
     enqueue(&desk);
     let begin = || desk.start(&["relay"]);
     let mut relays: Vec<Running> = (0..RELAYS).map(|_| begin()).collect();
-    let retry = || {
-        desk.run(&["retry", "--state", "dead", "--yes", "--actor", "ann"]).is_done();
-    };
+    let retry = || retry_all(&desk);
     for kill in 0..KILLS {
         std::thread::sleep(BETWEEN_KILLS);
         std::mem::replace(&mut relays[kill * 5 % RELAYS], begin()).kill();
@@ -133,7 +147,9 @@ fn eight_relays_that_are_killed_keep_the_order_of_lanes() {
     let refused = (0..LENGTH).filter(|number| is_refused(*number)).count() * 2 * KEYS;
     let by_ann = "SELECT count(DISTINCT about) FROM counterfoil_operator_action
                   WHERE verb = 'retry' AND actor = 'ann'";
-    assert_eq!(desk.orders(by_ann), i64::try_from(refused).unwrap());
+    // Where a kill swallowed the refusal, the repeat was taken.
+    let retried = usize::try_from(desk.orders(by_ann)).unwrap();
+    assert!((1..=refused).contains(&retried), "{retried} of {refused}");
     let taken_over = "SELECT count(*) FROM counterfoil_attempt WHERE outcome = 'expired'";
     assert!(desk.orders(taken_over) > 0, "no kill hit a send");
     desk.run(&["audit"]).is_done();
