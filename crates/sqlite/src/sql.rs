@@ -28,10 +28,12 @@ macro_rules! statements {
 }
 
 statements! {
+    ActionAcknowledging = "action_acknowledging",
     ActionAny = "action_any",
     ActionClearing = "action_clearing",
     ActionInsert = "action_insert",
     ActionOfCommand = "action_of_command",
+    ActionRestored = "action_restored",
     ArchivedAny = "archived_any",
     ArchivedRow = "archived_row",
     AttemptInsert = "attempt_insert",
@@ -111,6 +113,7 @@ statements! {
     ReceiptNewest = "receipt_newest",
     ReceiptOfCommand = "receipt_of_command",
     StatusDue = "status_due",
+    StatusExpiring = "status_expiring",
     StatusOpen = "status_open",
     TallyAdd = "tally_add",
     TallyAll = "tally_all",

@@ -120,6 +120,12 @@ fn note(status: &Status, unserved: &[(String, u64)], name: &str) -> String {
     if let Some(span) = status.oldest_due.get(name) {
         notes.push(format!("oldest due since {}", time::about(*span)));
     }
+    if let Some(expiring) = status.expiring.get(name) {
+        let (count, first) = (expiring.count, time::show(expiring.first));
+        let over =
+            if expiring.first <= status.now { ", which is over: no relay sweeps" } else { "" };
+        notes.push(format!("{count} with an expiry, the first {first}{over}"));
+    }
     if unserved.iter().any(|(other, _)| other == name) {
         notes.push("unserved: not in the configuration".to_owned());
     }

@@ -8,6 +8,7 @@ pub mod breaker;
 pub mod command;
 pub mod contract;
 pub mod delivery;
+pub mod difference;
 pub mod digest;
 pub mod event;
 pub mod failure_group;

@@ -172,6 +172,8 @@ pub struct ActionEntry {
     pub verb: String,
     /// The command or destination.
     pub about: String,
+    /// The state or outcome before, where that is one thing; else empty.
+    pub before: String,
     /// The state or outcome that it came to.
     pub after: String,
     /// Who.

@@ -10,7 +10,7 @@ mod summary;
 use std::sync::Arc;
 
 use counterfoil_core::port::store::Remaining;
-use counterfoil_relay::{Options, Served};
+use counterfoil_relay::{Options, RelayEnd, Served};
 
 use super::transport::transport;
 use super::{Found, block_on_many, stop};
@@ -76,7 +76,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
         telemetry.end().await;
         answered?;
         let end = end?;
-        tracing::info!("{summary}");
+        tracing::info!("{summary}{}", left(&end));
         match args.until_idle {
             false => Ok(Exit::Done),
             true if end.is_counted => Ok(judge(&end.remaining, &args.only)),
@@ -84,6 +84,19 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
                 .help("look with `counterfoil status`, or run it again")),
         }
     })
+}
+
+/// What is left behind, in one line with what was done.
+fn left(end: &RelayEnd) -> String {
+    let Remaining { busy, parked, unserved, paused } = end.remaining;
+    let all = [("to do", busy), ("parked", parked), ("paused", paused), ("unserved", unserved)];
+    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    let some: Vec<_> = some.map(|(what, count)| format!("{count} {what}")).collect();
+    match (end.is_counted, some.is_empty()) {
+        (false, _) => "; what is left was not counted in time".to_owned(),
+        (true, true) => "; nothing is left".to_owned(),
+        (true, false) => format!("; left: {}", some.join(", ")),
+    }
 }
 
 /// What the API shows of this relay beside its store.
