@@ -30,7 +30,8 @@ fn all_that_is_said_of_http_may_stay_and_makes_the_same_contract() {
         config(&format!(
             "[destination.shipping]\ntransport = \"{transport}\"\nurl = \"https://a/x\"\n\
              idempotent = {{ key_ttl = \"30h\" }}\ncompletion = \"receipt\"\n\
-             ask = {{ url = \"https://a/{{key}}\", quiet = \"60s\" }}\ntls = {{ ca = \"ca.pem\" }}\n"
+             ask = {{ url = \"https://a/{{key}}\", quiet = \"60s\" }}\n\
+             tls = {{ ca = \"ca.pem\" }}\n"
         ))
     };
     let (dry, real) = (shipping(&with("log")), shipping(&with("http")));
