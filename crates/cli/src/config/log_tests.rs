@@ -52,7 +52,7 @@ fn that_it_delivers_nowhere_is_said_and_nothing_else() {
 }
 
 #[test]
-fn a_body_over_http_and_a_transport_that_is_none_are_whole() {
+fn a_body_over_http_and_a_transport_that_is_none_are_refused() {
     let http = "[destination.shipping]\ntransport = \"http\"\nurl = \"http://a\"\n\
                 idempotent = false\nbody = true\n";
     let words = whole(http);
