@@ -97,7 +97,10 @@ fn parked(notice: &Notice) {
 fn late(notice: &Notice) {
     let Notice::Late { command, outcome, counted, trace } = notice else { return };
     let (trace_id, span_id) = ids(*trace);
-    warn!(%command, outcome, counted, trace_id, span_id, "settled after its lease had gone to another");
+    warn!(
+        %command, outcome, counted, trace_id, span_id,
+        "settled after its lease had gone to another"
+    );
 }
 
 /// The ids of a span as fields, which are left out where there is none.
