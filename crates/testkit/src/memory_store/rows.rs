@@ -316,6 +316,10 @@ impl Rows {
             entry.digests = beside.digests.or(entry.digests);
         } else if let Some(outbox) = self.outbox.get(&n) {
             let destination = outbox.destination().to_owned();
+            // Redelivered: nothing is sent before its own time.
+            let not_before = outbox.not_before();
+            let due = delivery.available_at.map(|at| not_before.map_or(at, |it| it.max(at)));
+            let delivery = Delivery { available_at: due, ..delivery };
             let entry = DeliveryEntry { delivery, destination, strange_state: None, digests: None };
             self.deliveries.insert(n, entry);
         }
