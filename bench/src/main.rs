@@ -8,6 +8,7 @@ mod commit;
 mod drain;
 mod figure;
 mod foreign;
+mod lanes;
 mod latency;
 mod limit;
 mod load;
@@ -24,7 +25,7 @@ use load::Ids;
 #[derive(Parser)]
 #[command(name = "counterfoil-bench", version)]
 struct Args {
-    /// Which figures: s1 s2 s3 s3b s5 s7 p1 p2 p3 p4 g4. Default: all.
+    /// Which figures: s1 s2 s3 s3b s5 s7 lanes p1 p2 p3 p4 g4. Default: all.
     figures: Vec<String>,
     /// Seconds of each timed round.
     #[arg(long, default_value_t = 1.0)]
@@ -47,12 +48,33 @@ struct Args {
     /// Part of s5: pause between two writes of the foreign writer, in milliseconds.
     #[arg(long, hide = true, default_value_t = 0)]
     pause_ms: u64,
+    /// Of lanes: makes this file and ends. Counts of instructions are taken by `--drain` on it.
+    #[arg(long, hide = true)]
+    fill: Option<std::path::PathBuf>,
+    /// What `--fill` fills it with.
+    #[arg(long, hide = true, value_enum, default_value = "unordered")]
+    shape: lanes::Shape,
+    /// Of lanes: claims and settles this many of the file of `--fill`, and ends.
+    #[arg(long, hide = true)]
+    drain: Option<std::path::PathBuf>,
+    /// How many, of `--drain`.
+    #[arg(long, hide = true, default_value_t = 6_400)]
+    count: usize,
+    /// How many a write, of `--drain`.
+    #[arg(long, hide = true, default_value_t = 64)]
+    batch: usize,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
     if let Some(path) = &args.foreign_writer {
         return foreign::write(path, args.seconds, args.pause_ms);
+    }
+    if let Some(path) = &args.fill {
+        return lanes::fill(path, args.shape);
+    }
+    if let Some(path) = &args.drain {
+        return lanes::drain(path, args.count, args.batch).map(drop);
     }
     let wanted = |name: &str| args.figures.is_empty() || args.figures.iter().any(|f| f == name);
     let scale = load::Scale::new(&args.dir, args.seconds, args.rounds, args.items);
@@ -78,6 +100,11 @@ fn main() -> Result<()> {
     }
     if wanted("s7") {
         report.add(foreign::beside_a_relay(&scale)?);
+    }
+    if wanted("lanes") {
+        for figure in lanes::beside_unordered(&scale)? {
+            report.add(figure);
+        }
     }
     postgres::figures(&scale, wanted, &mut report)?;
     report.print();

@@ -1,4 +1,5 @@
 -- by counterfoil_delivery_lane: who was committed first of those that wait, past what is parked.
 SELECT n, state, key_seq FROM counterfoil_delivery
-WHERE destination = ?1 AND ordering_key = ?2 AND ordering_key IS NOT NULL AND state = 'pending'
+WHERE destination = ?1 AND ordering_key = ?2 AND ordering_key IS NOT NULL AND turn IS NULL
+  AND state = 'pending'
 ORDER BY key_seq LIMIT 1;

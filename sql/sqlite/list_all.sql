@@ -1,6 +1,7 @@
 -- by rowid from the cursor on, and sqlite_autoindex_counterfoil_receipt_1 for what has ended.
 SELECT o.n, o.command_id, o.destination, o.kind, o.recorded_at, d.state, d.round, d.attempts,
-  d.in_doubt, d.available_at, d.token, d.last_outcome, r.outcome, r.round, r.attempts, r.token
+  d.in_doubt, d.available_at, d.token, d.last_outcome, r.outcome, r.round, r.attempts, r.token,
+  o.expires_at, coalesce(d.first_sent_at, r.first_sent_at), o.erased_at IS NOT NULL
 FROM counterfoil_outbox o
 LEFT JOIN counterfoil_delivery d ON d.n = o.n
 LEFT JOIN counterfoil_receipt r ON d.n IS NULL AND r.n = o.n

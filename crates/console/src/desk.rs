@@ -64,6 +64,8 @@ pub(crate) fn failed(error: &StoreError) -> Problem {
     match error {
         StoreError::Unavailable(_) => unavailable("is not available; nothing was written"),
         StoreError::NotKnown(_) => unavailable("does not know whether it took the write"),
+        // It stood when it was looked up, and was archived since.
+        StoreError::NoCursor { .. } => crate::refusal::archived().field("after"),
         _ => Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "CF1018",

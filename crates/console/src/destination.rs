@@ -51,13 +51,14 @@ pub(crate) async fn resume<S: Store>(
     request: Request,
 ) -> Result<Response, Problem> {
     let destination = named(name)?;
-    {
+    let reason = {
         let taken = body::take(&desk, request).await?;
-        let [] = members::read(&taken.bytes, [], "{}")?;
-    }
-    let resumed = desk.ask(desk.store.resume(&destination, &caller)).await?;
+        let [reason] = members::read(&taken.bytes, ["reason"], "{}, and perhaps \"reason\"")?;
+        said(reason)?.unwrap_or_default()
+    };
+    let resumed = desk.ask(desk.store.resume(&destination, &caller, &reason)).await?;
     if resumed {
-        tracing::warn!(%destination, actor = %caller, "an operator resumed a destination");
+        tracing::warn!(%destination, actor = %caller, reason, "an operator resumed a destination");
     } else {
         must_be_known(&desk, &destination).await?;
     }

@@ -24,7 +24,10 @@ pub fn story(story: &Story) -> Value {
     object.insert("body".into(), bytes(story.body.as_deref()));
     object.insert("not_before".into(), at(story.not_before));
     object.insert("expires_at".into(), at(story.expires_at));
-    object.insert("first_sent_at".into(), at(story.first_sent_at));
+    let sends = story.sends();
+    object.insert("first_sent_at".into(), at(sends.map(|(first, _)| first)));
+    object.insert("last_sent_at".into(), at(sends.map(|(_, last)| last)));
+    object.insert("contradicted".into(), story.contradicted.into());
     let open = story.delivery.as_ref();
     object.insert("asks".into(), json!(open.map(|open| open.asks)));
     let lease = story.lease.as_ref();
@@ -56,6 +59,9 @@ pub fn status(status: &Status, unserved: &[(String, u64)]) -> Value {
     let unserved: Map<_, _> =
         unserved.iter().map(|(name, n)| (name.clone(), (*n).into())).collect();
     let oldest_due = status.oldest_due.iter().map(|(name, span)| (name.clone(), seconds(*span)));
+    let expiring = status.expiring.iter().map(|(name, expiring)| {
+        (name.clone(), json!({ "count": expiring.count, "first": time(expiring.first) }))
+    });
     let paused = status.paused.iter().map(|(name, why)| {
         let (since, by) = status.paused_by.get(name).cloned().unwrap_or_default();
         (name.clone(), json!({ "since": time(since), "by": by, "why": why }))
@@ -74,6 +80,7 @@ pub fn status(status: &Status, unserved: &[(String, u64)]) -> Value {
         "destinations": status.destinations,
         "unserved": unserved,
         "oldest_due_seconds": Value::Object(oldest_due.collect()),
+        "expiring": Value::Object(expiring.collect()),
         "paused": Value::Object(paused.collect()),
         "blocked": blocked.collect::<Vec<_>>(),
     })
@@ -88,19 +95,22 @@ pub fn audit(report: &AuditReport) -> Value {
     json!({
         "holds": report.holds,
         "checked": report.checked.commands,
+        "acknowledged": report.checked.acknowledged,
         "violations": violations.collect::<Vec<_>>(),
     })
 }
 
-/// Destinations with open commands that are not among `served`, and how many they have.
+/// Destinations that are not among `served`, and how many commands wait there for a relay. What
+/// waits for a person waits for no relay.
 #[must_use]
 pub fn unserved(status: &Status, served: &[String]) -> Vec<(String, u64)> {
     let destinations = status.destinations.iter().filter(|(name, _)| !served.contains(name));
     let counts = destinations.map(|(name, states)| {
-        let open = states.iter().filter(|(state, _)| State::from_name(state).is_some());
-        (name.clone(), open.map(|(_, count)| count).sum())
+        let waits = |name: &str| State::from_name(name).is_some_and(|state| !state.is_parked());
+        let waiting = states.iter().filter(|(state, _)| waits(state));
+        (name.clone(), waiting.map(|(_, count)| count).sum())
     });
-    counts.filter(|(_, open)| *open > 0).collect()
+    counts.filter(|(_, waiting)| *waiting > 0).collect()
 }
 
 /// A time as JSON has it: RFC 3339, UTC, to the microsecond.
@@ -197,18 +207,22 @@ mod tests {
     }
 
     #[test]
-    fn unserved_are_destinations_with_open_commands_that_nobody_names() {
+    fn unserved_are_destinations_that_nobody_names_where_a_relay_is_waited_for() {
         let mut counts = Status::default();
-        for (name, state) in [("a", "pending"), ("b", "dead"), ("c", "completed")] {
+        let all = [("a", "pending"), ("b", "published"), ("c", "completed"), ("d", "dead")];
+        for (name, state) in all {
             let states = [(state.to_owned(), 2)].into();
             counts.destinations.insert(name.to_owned(), states);
         }
         let counted = unserved(&counts, &["a".to_owned()]);
         assert_eq!(counted, [("b".to_owned(), 2)]);
         let shape = json!({
-            "destinations": {"a": {"pending": 2}, "b": {"dead": 2}, "c": {"completed": 2}},
+            "destinations": {
+                "a": {"pending": 2}, "b": {"published": 2}, "c": {"completed": 2}, "d": {"dead": 2},
+            },
             "unserved": {"b": 2},
             "oldest_due_seconds": {},
+            "expiring": {},
             "paused": {},
             "blocked": [],
         });

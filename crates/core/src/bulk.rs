@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use crate::domain::failure_group::{FailureGroup, FailureGroups, GroupKey};
 use crate::domain::transition::transition;
 use crate::domain::{
-    Contract, Delivery, Idempotent, Input, Micros, Position, Reason, Receipt, ReceiptOutcome,
-    State, Terms, Token, Transition,
+    Contract, Delivery, Idempotent, Micros, Position, Reason, Receipt, ReceiptOutcome, State,
+    Terms, Token, Transition,
 };
 use crate::port::read::{Filter, Listed};
 use crate::port::store::StoreError;
@@ -22,6 +22,9 @@ pub const BATCH: usize = 100;
 const PAGE: usize = 500;
 /// The most a page grows to, to get past ids that cannot be cursors.
 const PAGE_MAX: usize = 1 << 16;
+
+/// An id that was no UTF-8 is shown with this character, and finds nothing.
+const NO_UTF8: char = '\u{fffd}';
 
 /// What came of a bulk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,8 +74,9 @@ impl BulkReport {
 /// `filter.after` are not looked at.
 ///
 /// `limit`: at most so many are tried, skipped ones not counted; 0: all. With `dry_run` nothing
-/// changes, and `done` counts what would be tried: the state machine is asked, but it knows no
-/// expiry, and for a redelivery no contract. `on_progress` is called after each batch.
+/// changes, and `done` counts what would be done: each command is judged as the store would judge it,
+/// by the same rules and by the contracts that are stored now. `on_progress` is called after each
+/// batch.
 ///
 /// # Errors
 /// [`StoreError`]; what was done before stays done, and the last progress says how much that was.
@@ -88,6 +92,7 @@ pub async fn by_filter<S: Store>(
     let mut report = BulkReport::default();
     let mut pages = Pages::new(filter);
     let mut tried = 0;
+    let foresight = if dry_run { Some(Foresight::new(store).await?) } else { None };
     while let Some(page) = pages.next(store).await? {
         for some in page.chunks(BATCH) {
             let mut deeds = Vec::with_capacity(some.len());
@@ -97,17 +102,20 @@ pub async fn by_filter<S: Store>(
                     break;
                 }
                 report.found += 1;
-                match skipped(row).or_else(|| if dry_run { foreseen(row, &act) } else { None }) {
-                    Some(reason) => report.refuse(&row.command_id, &reason),
-                    None => {
-                        tried += 1;
-                        deeds.push(deed(row, &act));
+                if let Some(reason) = skipped(row) {
+                    report.refuse(&row.command_id, &reason);
+                    continue;
+                }
+                tried += 1;
+                let deed = deed(row, &act);
+                match &foresight {
+                    Some(foresight) => {
+                        report.add(&row.command_id, &foresight.of(row, &deed, &actor));
                     }
+                    None => deeds.push(deed),
                 }
             }
-            if dry_run {
-                report.done += deeds.len() as u64;
-            } else if !deeds.is_empty() {
+            if !deeds.is_empty() {
                 let ids: Vec<_> = deeds.iter().map(|deed| deed.command_id.clone()).collect();
                 let acted = store.act(deeds, actor.clone()).await?;
                 ids.iter().zip(&acted).for_each(|(id, acted)| report.add(id, acted));
@@ -160,30 +168,54 @@ fn skipped(row: &Listed) -> Option<Reason> {
     is_doubtful.then_some(Reason::InDoubt)
 }
 
-/// What the state machine would refuse, as far as a line of a list tells.
-fn foreseen(row: &Listed, act: &Act) -> Option<Reason> {
-    let position = position(row)?;
-    let (actor, reason) = (String::new(), String::new());
-    let input = match act.clone() {
-        Act::Retry { may_act_twice } => Input::Retry { may_act_twice, expires_at: None },
-        Act::Resolve(verdict) => Input::Resolve { verdict, evidence: reason, actor },
-        Act::Cancel => Input::Cancel { actor, reason },
-        Act::Redeliver { may_act_twice } => Input::Redeliver { may_act_twice, expires_at: None },
-    };
-    // The most generous contract: what it refuses, every contract does.
-    let terms = Terms::new(Contract::new(Idempotent::Forever));
-    match transition(&position, input, &terms, row.recorded_at) {
-        Transition::Applied { .. } => None,
-        Transition::Ignored { reason, .. } | Transition::Refused(reason) => Some(reason),
+/// What a store would answer, from a line of a list.
+struct Foresight {
+    contracts: BTreeMap<String, Option<Contract>>,
+    now: Micros,
+}
+
+impl Foresight {
+    async fn new<S: Store>(store: &S) -> Result<Self, StoreError> {
+        Ok(Self { contracts: store.contracts().await?, now: store.now()? })
+    }
+
+    /// As the store's own `act` goes: what refuses beforehand, then the state machine.
+    fn of(&self, row: &Listed, deed: &Deed, actor: &Actor) -> Acted {
+        if row.command_id.contains(NO_UTF8) {
+            return Acted::Unknown;
+        }
+        let Some(position) = position(row) else { return Acted::Refused(Reason::Ended) };
+        if let Some(reason) = deed.refused_before(&position, row.is_erased) {
+            return Acted::Refused(reason);
+        }
+        let stored = self.contracts.get(&row.destination).cloned().flatten();
+        let terms = Terms::new(stored.unwrap_or_else(|| Contract::new(Idempotent::No)));
+        let input = deed.act.input(actor, row.expires_at);
+        match transition(&position, input, &terms, self.now) {
+            // What it would be is not said, only that it would.
+            Transition::Applied { .. } => Acted::Done { before: "", after: "" },
+            Transition::Ignored { reason, .. } | Transition::Refused(reason) => {
+                Acted::Refused(reason)
+            }
+        }
     }
 }
 
+/// Where a verb finds the command; `None` where no verb can.
 fn position(row: &Listed) -> Option<Position> {
-    if let Some(state) = State::from_name(&row.state) {
+    let first_sent_at = row.first_sent_at;
+    let outcome = ReceiptOutcome::ALL.into_iter().find(|one| one.name() == row.state);
+    let state = match (State::from_name(&row.state), outcome) {
+        // A state that is none is taken for one under way, as stores do; without a row there is none.
+        (None, None) => (row.round > 0).then_some(State::Sending),
+        (state, _) => state,
+    };
+    if let Some(state) = state {
         let fresh = Delivery::new(0, row.recorded_at);
-        return Some(Position::Open(Delivery { state, in_doubt: row.in_doubt, ..fresh }));
+        let (round, in_doubt) = (row.round, row.in_doubt);
+        return Some(Position::Open(Delivery { state, round, in_doubt, first_sent_at, ..fresh }));
     }
-    let outcome = ReceiptOutcome::ALL.into_iter().find(|one| one.name() == row.state)?;
+    let outcome = outcome?;
     Some(Position::Ended(Receipt {
         n: 0,
         round: row.round,
@@ -193,7 +225,7 @@ fn position(row: &Listed) -> Option<Position> {
         source: String::new(),
         attempts: row.attempts,
         token: Token::new(row.token),
-        first_sent_at: None,
+        first_sent_at,
         recorded_at: Micros::default(),
         key_seq: None,
     }))
@@ -218,8 +250,7 @@ impl Pages {
                 self.ended = true;
                 return Ok((!page.is_empty()).then_some(page));
             }
-            // An id that was no UTF-8 is shown with this character, and finds nothing.
-            let is_cursor = |row: &Listed| !row.command_id.contains('\u{fffd}');
+            let is_cursor = |row: &Listed| !row.command_id.contains(NO_UTF8);
             if let Some(last) = page.iter().rposition(is_cursor) {
                 page.truncate(last + 1);
                 self.filter.after = page.last().map(|row| row.command_id.clone());

@@ -14,6 +14,7 @@ pub mod inbox {
 /// Who claims, sends and settles.
 pub mod relay {
     pub use counterfoil_relay::transport::handler::{Accepted, HandlerError, Json, handler};
+    pub use counterfoil_relay::transport::log::LogTransport;
     pub use counterfoil_relay::*;
 }
 
@@ -21,3 +22,6 @@ pub mod relay {
 pub mod sqlite {
     pub use counterfoil_sqlite::*;
 }
+
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_core::domain::{Micros, State};
+use counterfoil_core::domain::{Micros, State, TraceContext};
 use counterfoil_core::port::Gate;
 use counterfoil_core::port::store::{Claimed, Renew};
 use tokio::time::Instant;
@@ -36,6 +36,8 @@ pub(crate) struct Running {
     pub(crate) began: Instant,
     /// Its lease is known to have gone to another.
     pub(crate) lost: bool,
+    /// Its span, known when it has ended.
+    pub(crate) trace: Option<TraceContext>,
     renew_every: Option<Duration>,
     renew_at: Option<Instant>,
 }
@@ -63,6 +65,7 @@ impl Running {
             started_at,
             began,
             lost,
+            trace: None,
             renew_every,
             renew_at,
         }

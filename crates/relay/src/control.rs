@@ -55,7 +55,7 @@ impl Asker<'_> {
 
     /// Whether the control question was answered as it should, in words.
     async fn control(&self, destination: &Destination, question: &Question) -> (bool, String) {
-        let Question { command_id, source, now } = question;
+        let Question { command_id, source, now, trace } = question;
         let known = match self.newest.newest(destination, command_id).await {
             Ok(Some(known)) => known,
             Ok(None) => {
@@ -65,8 +65,8 @@ impl Asker<'_> {
             }
             Err(error) => return (false, format!("no control question could be asked: {error}")),
         };
-        let (source, now) = (source.clone(), *now);
-        let asked = Question { command_id: known.clone(), source, now };
+        let (source, now, trace) = (source.clone(), *now, *trace);
+        let asked = Question { command_id: known.clone(), source, now, trace };
         match self.transport.ask(&asked).await {
             Answer::Done { .. } => (true, format!("control question about {known}: done")),
             answer => {

@@ -89,7 +89,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         observer: Arc<O>,
     ) -> Self {
         options.poll = options.poll.max(POLL_MIN);
-        let (sender, hear) = Sender::new(workers);
+        let (sender, hear) = Sender::new(workers, options.tracer.clone());
         let (store, now) = (Arc::new(store), Instant::now());
         Self {
             source: store.source(),
@@ -261,8 +261,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
     }
 
     fn finish(&mut self, finished: Finished) {
-        let Finished { place, ended, at } = finished;
-        let Some(running) = self.attempts.end(place) else { return };
+        let Finished { place, ended, at, trace } = finished;
+        let Some(mut running) = self.attempts.end(place) else { return };
+        running.trace = trace;
         if matches!(ended, Ended::HandedBack) {
             return self.back(running, at);
         }

@@ -59,13 +59,15 @@ pub enum RelayError {
         "destination {destination}: the store holds another contract, by which other relays and \
          verbs go; it says otherwise about {}: restore the old values, or run once with \
          --replace-contract",
-        names.join(", ")
+        differences.join(", ")
     )]
     ContractDiffers {
         /// The destination.
         destination: String,
         /// What the stored contract says otherwise, as configured: `receipt_timeout`, `ask.quiet`.
         names: Vec<String>,
+        /// The same for people, with what is stored and what is given.
+        differences: Vec<String>,
     },
     /// While the relay ran, all its contracts were replaced.
     #[error(

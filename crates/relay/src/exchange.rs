@@ -20,6 +20,7 @@ use crate::notice;
 use crate::reason::made_fit;
 use crate::sender::{Asking, Job};
 use crate::settler::{Blame, Trial, Unsettled};
+use crate::trace;
 
 /// What an exchange under way is about.
 pub(crate) struct Sent {
@@ -43,10 +44,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let Some(serving) = self.destinations.get(running.destination) else { return };
         let terms = Arc::clone(&serving.served.terms);
         let seed = self.seed();
-        let Running { claimed, started_at, began, lost, .. } = running;
+        let Running { claimed, started_at, began, lost, trace, .. } = running;
         let took = Span::from_std(at.saturating_duration_since(began));
         let settle = Settle { claimed, ended, started_at, burns, seed, terms };
-        self.settler.push(Unsettled { settle, at, took, lost, back });
+        self.settler.push(Unsettled { settle, at, took, lost, back, trace });
     }
 
     /// Hands back what did not begin in time: a machine that slept must not take its own attempts
@@ -113,6 +114,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let now = Instant::now();
         self.backoff.worked();
         self.settler.worked(sent.alone);
+        let tracer = self.options.tracer.as_deref();
+        trace::settled(tracer, &sent.settling, sent.issued, None);
         let Exchanged { settled, lost, claimed, parked, expired, differing, more } = done;
         self.tell_claimed(&claimed);
         if let Some(claiming) = &sent.claiming {
@@ -155,6 +158,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
     }
 
     fn exchange_failed(&mut self, sent: Sent, error: StoreError) {
+        let tracer = self.options.tracer.as_deref();
+        trace::settled(tracer, &sent.settling, sent.issued, Some(&error));
         let now = Instant::now();
         self.attempts.renew_again(&sent.renewing, now);
         if let Some(claiming) = &sent.claiming {
@@ -249,7 +254,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
             source: Arc::clone(&self.source),
             now: started_at,
             gate: Arc::clone(&gate),
+            trace: None,
         };
+        let (round, asks) = (claimed.delivery.round, claimed.delivery.asks);
         let is_question = claimed.delivery.state == State::Asking;
         let (transport, timeout) = (Arc::clone(&serving.served.transport), serving.request_timeout);
         let caution = Arc::clone(&serving.caution);
@@ -257,7 +264,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let left = || begin_before.since(self.options.clock.boot()).to_std();
         let asking = is_question.then(|| {
             let within = timeout.unwrap_or_else(left);
-            Asking { within, newest: Arc::clone(&self.newest) }
+            Asking { number: asks, within, newest: Arc::clone(&self.newest) }
         });
         let every = serving.renew_every();
         let gate = (gate, begin_before);
@@ -271,7 +278,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
                 if let Some(serving) = self.destinations.change(destination) {
                     serving.began(n, boot);
                 }
-                Some(Job { place, attempt, asking, transport, timeout, caution })
+                Some(Job { place, attempt, round, asking, transport, timeout, caution })
             }
             Err(running) => {
                 running.gate.withdraw();

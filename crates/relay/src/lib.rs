@@ -19,6 +19,8 @@ mod look;
 mod notice;
 mod observer;
 mod options;
+#[cfg(feature = "otel")]
+mod otel;
 mod pausing;
 mod reason;
 mod relay;
@@ -27,6 +29,7 @@ mod serving;
 mod settler;
 mod stop;
 mod sweeper;
+mod trace;
 pub mod transport;
 mod unserved;
 
@@ -35,5 +38,8 @@ pub use error::RelayError;
 pub use limits::Limits;
 pub use observer::TracingObserver;
 pub use options::{MARGIN, Options, WORKERS, WORKERS_IN_PROCESS, WORKERS_MAX};
+#[cfg(feature = "otel")]
+pub use otel::OtelTracer;
 pub use relay::{Relay, RelayEnd};
 pub use serving::Served;
+pub use trace::{Hop, HopSpan, SettledBatch, Tracer};

@@ -11,14 +11,14 @@ use crate::settler::Unsettled;
 
 /// Announces what `unsettled` came to.
 pub(crate) fn settled(observer: &impl Observer, unsettled: Unsettled, settled: &Settled) {
-    let Unsettled { settle, took, lost, back, .. } = unsettled;
+    let Unsettled { settle, took, lost, back, trace, .. } = unsettled;
     let row = &settle.claimed.command;
     let command = row.command_id.clone();
     let Some((outcome, reason)) = words(settle.ended) else {
         return observer.notice(&Notice::HandedBack { command, reason: back });
     };
     if let Some(counted) = late(settled, lost) {
-        return observer.notice(&Notice::Late { command, outcome, counted });
+        return observer.notice(&Notice::Late { command, outcome, counted, trace });
     }
     let (now, parked) = match settled {
         Settled::Open(state) => (state.name(), Some(*state).filter(|state| state.is_parked())),
@@ -32,17 +32,26 @@ pub(crate) fn settled(observer: &impl Observer, unsettled: Unsettled, settled: &
     let attempt = if is_question { delivery.asks } else { delivery.attempts };
     let destination = row.destination.clone();
     let why = parked.map(|_| reason.clone());
-    observer.notice(&Notice::Settled { command, destination, outcome, reason, now, attempt, took });
+    observer.notice(&Notice::Settled {
+        command,
+        destination,
+        outcome,
+        reason,
+        now,
+        attempt,
+        took,
+        trace,
+    });
     if let (Some(state), Some(reason)) = (parked, why) {
         let (command, destination) = (row.command_id.to_string(), row.destination.to_string());
-        observer.notice(&Notice::Parked { command, destination, state, reason });
+        observer.notice(&Notice::Parked { command, destination, state, reason, trace });
     }
 }
 
 /// What a command that was parked by the store is announced as.
 pub(crate) fn parked(parked: ParkedNow) -> Notice {
     let ParkedNow { command, destination, state, reason, .. } = parked;
-    Notice::Parked { command, destination, state, reason }
+    Notice::Parked { command, destination, state, reason, trace: None }
 }
 
 /// The outcome's name and words; `None` for what was handed back.

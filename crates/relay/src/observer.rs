@@ -3,8 +3,11 @@
 //! Guarantees: what a person must look at is a warning, a failing store an error; what went well
 //! is told at debug level. Does not: log bodies; notices carry none.
 
-use counterfoil_core::domain::{Destination, Micros};
+use std::fmt;
+
+use counterfoil_core::domain::{Destination, Micros, TraceContext};
 use counterfoil_core::port::{Notice, Observer};
+use tracing::field::{Value, display};
 use tracing::{debug, error, info, warn};
 
 /// Logs every notice, as the table in `docs/observer.md` says.
@@ -27,13 +30,8 @@ impl Observer for TracingObserver {
                 info!(count, taken_over, "claimed, some from leases that ran out");
             }
             Notice::Settled { .. } => settled(notice),
-            Notice::Parked { command, destination, state, reason } => {
-                let state = state.name();
-                warn!(command, destination, state, reason, "parked, waits for a person");
-            }
-            Notice::Late { command, outcome, counted } => {
-                warn!(%command, outcome, counted, "settled after its lease had gone to another");
-            }
+            Notice::Parked { .. } => parked(notice),
+            Notice::Late { .. } => late(notice),
             Notice::LeaseLost { command, destination } => {
                 warn!(%command, %destination, "lease lost while the handler is at work");
             }
@@ -69,18 +67,56 @@ impl Observer for TracingObserver {
 }
 
 fn settled(notice: &Notice) {
-    let Notice::Settled { command, destination, outcome, reason, now, attempt, took } = notice
+    let Notice::Settled { command, destination, outcome, reason, now, attempt, took, trace } =
+        notice
     else {
         return;
     };
-    let took = took.to_std();
+    let (took, (trace_id, span_id)) = (took.to_std(), ids(*trace));
+    macro_rules! tell {
+        ($level:ident) => {
+            $level!(
+                %command, %destination, outcome, reason, now, attempt, ?took, trace_id, span_id,
+                "settled"
+            )
+        };
+    }
     match *outcome {
-        "completed" | "accepted" | "done" => {
-            debug!(%command, %destination, outcome, reason, now, attempt, ?took, "settled");
-        }
-        "unknown" | "conflict" => {
-            warn!(%command, %destination, outcome, reason, now, attempt, ?took, "settled");
-        }
-        _ => info!(%command, %destination, outcome, reason, now, attempt, ?took, "settled"),
+        "completed" | "accepted" | "done" => tell!(debug),
+        "unknown" | "conflict" => tell!(warn),
+        _ => tell!(info),
+    }
+}
+
+fn parked(notice: &Notice) {
+    let Notice::Parked { command, destination, state, reason, trace } = notice else { return };
+    let (state, (trace_id, span_id)) = (state.name(), ids(*trace));
+    warn!(command, destination, state, reason, trace_id, span_id, "parked, waits for a person");
+}
+
+fn late(notice: &Notice) {
+    let Notice::Late { command, outcome, counted, trace } = notice else { return };
+    let (trace_id, span_id) = ids(*trace);
+    warn!(
+        %command, outcome, counted, trace_id, span_id,
+        "settled after its lease had gone to another"
+    );
+}
+
+/// The ids of a span as fields, which are left out where there is none.
+fn ids(trace: Option<TraceContext>) -> (Option<impl Value>, Option<impl Value>) {
+    let hex = |trace: TraceContext| {
+        let (trace_id, span_id) = (trace.trace_id(), trace.span_id());
+        (display(Hex::<32>(trace_id)), display(Hex::<16>(span_id.into())))
+    };
+    trace.map(hex).unzip()
+}
+
+/// So many hexadecimal digits; written only if the line is.
+struct Hex<const DIGITS: usize>(u128);
+
+impl<const DIGITS: usize> fmt::Display for Hex<DIGITS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:0DIGITS$x}", self.0)
     }
 }

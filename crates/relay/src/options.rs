@@ -12,6 +12,7 @@ use counterfoil_core::domain::Span;
 use counterfoil_core::port::{Announce, Clock, SystemClock};
 
 use crate::board::Board;
+use crate::trace::Tracer;
 
 /// What must be left of a lease when an attempt ends: 2 s.
 pub const MARGIN: Span = Span::from_secs(2);
@@ -55,6 +56,8 @@ pub struct Options {
     /// What is parked by this relay becomes a command to this destination. Default: nothing is
     /// announced.
     pub announce: Option<Announce>,
+    /// Makes a span of each attempt; see [`Tracer`]. Default: nothing is traced.
+    pub tracer: Option<Arc<dyn Tracer>>,
 }
 
 impl Default for Options {
@@ -71,6 +74,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             board: Arc::default(),
             announce: None,
+            tracer: None,
         }
     }
 }
@@ -145,6 +149,13 @@ impl Options {
         self.announce = Some(announce);
         self
     }
+
+    /// Sets [`Options::tracer`].
+    #[must_use]
+    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
+        self.tracer = Some(tracer);
+        self
+    }
 }
 
 impl fmt::Debug for Options {
@@ -158,6 +169,7 @@ impl fmt::Debug for Options {
             .field("until_idle", &self.until_idle)
             .field("seed", &self.seed)
             .field("announce", &self.announce)
+            .field("tracer", &self.tracer.is_some())
             .finish_non_exhaustive()
     }
 }

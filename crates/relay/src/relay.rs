@@ -103,8 +103,26 @@ async fn declare<S: Store>(
         match declared.map_err(|why| RelayError::store("declaring a contract", why))? {
             Declared::Agreed => {}
             Declared::Differs(names) => {
+                let stored = store
+                    .contracts()
+                    .await
+                    .ok()
+                    .and_then(|mut all| all.remove(destination.as_str()).flatten());
+                let stored = stored.and_then(|stored| serde_json::to_vec(&stored).ok());
+                // One that cannot be read whole has names, and no values.
+                let differences = stored.map_or_else(
+                    || names.clone(),
+                    |stored| {
+                        terms
+                            .contract
+                            .differences(&stored)
+                            .iter()
+                            .map(ToString::to_string)
+                            .collect()
+                    },
+                );
                 let destination = destination.to_string();
-                return Err(RelayError::ContractDiffers { destination, names });
+                return Err(RelayError::ContractDiffers { destination, names, differences });
             }
         }
     }

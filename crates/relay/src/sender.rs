@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use counterfoil_core::domain::{Answer, Outcome};
+use counterfoil_core::domain::{Answer, Outcome, TraceContext};
 use counterfoil_core::port::store::Ended;
 use counterfoil_core::port::{Attempt, BoxFuture, Question, Transport};
 use futures_util::FutureExt;
@@ -21,8 +21,9 @@ use tokio::time::Instant;
 
 use crate::attempts::Place;
 use crate::control::{self, Newest};
-use crate::reason::of_panic;
+use crate::reason::{made_fit, of_panic};
 use crate::serving::Caution;
+use crate::trace::{Hop, OpenSpan, Tracer};
 
 /// A first step that takes longer keeps its thread to itself.
 const SLOW: Duration = Duration::from_micros(200);
@@ -38,6 +39,7 @@ pub(crate) struct Job {
     /// Its place among the attempts.
     pub(crate) place: Place,
     pub(crate) attempt: Attempt,
+    pub(crate) round: u32,
     /// It is a question, not a send.
     pub(crate) asking: Option<Asking>,
     pub(crate) transport: Arc<dyn Transport>,
@@ -47,6 +49,8 @@ pub(crate) struct Job {
 
 /// What a question needs besides.
 pub(crate) struct Asking {
+    /// Which question of its round, from 1.
+    pub(crate) number: u32,
     /// How long it may take, its control question included.
     pub(crate) within: Duration,
     pub(crate) newest: Arc<dyn Newest>,
@@ -57,6 +61,8 @@ pub(crate) struct Finished {
     pub(crate) place: Place,
     pub(crate) ended: Ended,
     pub(crate) at: Instant,
+    /// Its span, if it has one.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// What is told at a time: one wake-up for a whole batch.
@@ -65,6 +71,8 @@ pub(crate) enum Told {
     Many(Vec<Finished>),
 }
 
+/// How an attempt ended, and its span.
+type EndedIn = (Ended, Option<TraceContext>);
 /// An attempt's serial, and how to drop it.
 type Handle = (u64, AbortHandle);
 
@@ -73,15 +81,19 @@ pub(crate) struct Sender {
     told: mpsc::UnboundedSender<Told>,
     /// How to drop the attempt at each place; stale handles do nothing.
     handles: Box<[Mutex<Option<Handle>>]>,
+    tracer: Option<Arc<dyn Tracer>>,
 }
 
 impl Sender {
     /// A sender of so many workers, and where it tells what ended. What is told is bounded by
     /// the workers.
-    pub(crate) fn new(workers: usize) -> (Arc<Self>, mpsc::UnboundedReceiver<Told>) {
+    pub(crate) fn new(
+        workers: usize,
+        tracer: Option<Arc<dyn Tracer>>,
+    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Told>) {
         let (told, hear) = mpsc::unbounded_channel();
         let handles = (0..workers).map(|_| Mutex::new(None)).collect();
-        (Arc::new(Self { told, handles }), hear)
+        (Arc::new(Self { told, handles, tracer }), hear)
     }
 
     /// Begins these attempts.
@@ -109,11 +121,13 @@ impl Sender {
         let mut before = began;
         while let Some(job) = jobs.next() {
             let (place, caution) = (job.place, Arc::clone(&job.caution));
-            let mut attempt = end(job).boxed();
+            let mut attempt = end(job, self.tracer.clone()).boxed();
             let first_step = poll_fn(|cx| Poll::Ready(attempt.poll_unpin(cx))).await;
             let now = Instant::now();
             match first_step {
-                Poll::Ready(ended) => finished.push(Finished { place, ended, at: now }),
+                Poll::Ready((ended, trace)) => {
+                    finished.push(Finished { place, ended, at: now, trace });
+                }
                 Poll::Pending => self.keep(place, attempt),
             }
             caution.learn(now.duration_since(before) < SLOW);
@@ -130,14 +144,14 @@ impl Sender {
         }
     }
 
-    fn keep(self: &Arc<Self>, place: Place, attempt: BoxFuture<'static, Ended>) {
+    fn keep(self: &Arc<Self>, place: Place, attempt: BoxFuture<'static, EndedIn>) {
         let told = self.told.clone();
         let Some(handle) = self.handles.get(place.at) else { return };
         // Held until the handle stands, so that a later attempt at this place writes after it.
         let mut handle = handle.lock().unwrap_or_else(PoisonError::into_inner);
         let task = tokio::spawn(async move {
-            let ended = attempt.await;
-            let _ = told.send(Told::One(Finished { place, ended, at: Instant::now() }));
+            let (ended, trace) = attempt.await;
+            let _ = told.send(Told::One(Finished { place, ended, at: Instant::now(), trace }));
         });
         // Taken out before its first step: another has its worker by now, and nobody waits for it.
         if handle.as_ref().is_some_and(|(serial, _)| *serial > place.serial) {
@@ -165,8 +179,26 @@ impl Sender {
     }
 }
 
-/// Runs one attempt to its end, whatever the transport does.
-async fn end(job: Job) -> Ended {
+/// Runs one attempt to its end, whatever the transport does, in a span where there is a tracer.
+async fn end(mut job: Job, tracer: Option<Arc<dyn Tracer>>) -> EndedIn {
+    let Some(tracer) = tracer else { return (run_to_end(job).await, None) };
+    let span = OpenSpan::begin(&*tracer, &hop(&job));
+    let trace = span.context();
+    job.attempt.trace = trace;
+    let ended = made_fit(run_to_end(job).await);
+    span.end(&ended);
+    (ended, trace)
+}
+
+/// What a tracer is told of a job.
+fn hop(job: &Job) -> Hop<'_> {
+    let Attempt { command, number, token, .. } = &job.attempt;
+    let asking = job.asking.as_ref().map(|asking| asking.number);
+    let (number, is_question) = (asking.unwrap_or(*number), asking.is_some());
+    Hop { command, number, is_question, round: job.round, token: *token }
+}
+
+async fn run_to_end(job: Job) -> Ended {
     let ended = if let Some(asking) = &job.asking {
         let asked = AssertUnwindSafe(ask(&job, asking)).catch_unwind().await;
         asked.unwrap_or_else(|panic| {
@@ -217,12 +249,12 @@ fn back_or(job: &Job, outcome: Outcome) -> Ended {
 
 /// Asks once the gate is passed: what was withdrawn, or woke up too late, asks nothing.
 async fn ask(job: &Job, asking: &Asking) -> Ended {
-    let Attempt { command, source, now, gate, .. } = &job.attempt;
+    let Attempt { command, source, now, gate, trace, .. } = &job.attempt;
     if gate.begin().is_err() {
         return Ended::HandedBack;
     }
     let (command_id, source) = (command.command_id.clone(), Arc::clone(source));
-    let question = Question { command_id, source, now: *now };
+    let question = Question { command_id, source, now: *now, trace: *trace };
     let limit = asking.within;
     let until = Instant::now() + limit;
     let asked = tokio::time::timeout_at(until, job.transport.ask(&question));

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use counterfoil_core::domain::Span;
+use counterfoil_core::domain::{Span, TraceContext};
 use counterfoil_core::port::store::Settle;
 use tokio::time::Instant;
 
@@ -29,6 +29,8 @@ pub(crate) struct Unsettled {
     pub(crate) lost: bool,
     /// Why it is handed back, if it is.
     pub(crate) back: &'static str,
+    /// Its span, if it has one.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// How long a settle is put off whose delivery another transaction holds.

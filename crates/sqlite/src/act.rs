@@ -5,10 +5,10 @@
 //! filter is a list first.
 
 use counterfoil_core::domain::{
-    Delivery, Input, Micros, Next, Position, Reason, State, Terms, Transition, transition,
+    Delivery, Micros, Next, Position, Reason, Terms, Transition, transition,
 };
 use counterfoil_core::port::store::StoreError;
-use counterfoil_core::port::{Act, Acted, Actor, Deed};
+use counterfoil_core::port::{Acted, Actor, Deed};
 use rusqlite::{OptionalExtension as _, params};
 
 use crate::destination;
@@ -71,11 +71,16 @@ fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Ac
     let Some(stands) = position::read(group, known.n)? else {
         return Ok(Acted::Refused(Reason::Ended));
     };
-    if known.is_erased && matches!(deed.act, Act::Retry { .. } | Act::Redeliver { .. }) {
-        return Ok(Acted::Refused(Reason::Erased));
+    if let Some(reason) = deed.refused_before(&stands.position, known.is_erased) {
+        return Ok(Acted::Refused(reason));
     }
-    if deed.by_filter && is_doubtful(&stands.position) {
-        return Ok(Acted::Refused(Reason::InDoubt));
+    if let Position::Ended(ended) = &stands.position
+        && deed.acknowledges()
+        && is_contradicted(group, id)?
+    {
+        let outcome = ended.outcome.name();
+        record(group, deed, actor, (outcome, outcome))?;
+        return Ok(Acted::Done { before: outcome, after: outcome });
     }
     let digests = digests_of(group, known.n, &stands)?;
     let before = stands.position;
@@ -84,7 +89,8 @@ fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Ac
     let lane = known.ordering_key.as_deref();
     let lane = lane.map(|key| (Lane { destination: &known.destination, key }, on_parked));
     let subject = Subject { digests, lane, ..Subject::new(known.n, id, &known.destination) };
-    let next = transition(&before, input(deed, actor, known.expires_at), &terms, group.now);
+    let input = deed.act.input(actor, known.expires_at);
+    let next = transition(&before, input, &terms, group.now);
     let after = match next {
         Transition::Applied { next: Next::Open(delivery), .. }
             if matches!(before, Position::Ended(_)) =>
@@ -101,10 +107,19 @@ fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Ac
         },
     };
     let before = name(&before);
-    let action = Action { verb: deed.act.name(), about: id, actor: &actor.name };
-    let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
-    insert_action(group, &action, reason, (Some(before), after))?;
+    record(group, deed, actor, (before, after))?;
     Ok(Acted::Done { before, after })
+}
+
+fn record(
+    group: &mut Group<'_>,
+    deed: &Deed,
+    actor: &Actor,
+    (before, after): (&'static str, &'static str),
+) -> rusqlite::Result<()> {
+    let action = Action { verb: deed.act.name(), about: &deed.command_id, actor: &actor.name };
+    let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
+    insert_action(group, &action, reason, (Some(before), after))
 }
 
 fn find(group: &mut Group<'_>, id: &str) -> rusqlite::Result<Option<Known>> {
@@ -120,31 +135,25 @@ fn find(group: &mut Group<'_>, id: &str) -> rusqlite::Result<Option<Known>> {
     known.optional()
 }
 
-fn is_doubtful(position: &Position) -> bool {
-    match position {
-        Position::Open(open) => open.in_doubt || open.state == State::Uncertain,
-        Position::Ended(_) => false,
+/// Whether a report contradicts the command's receipt, and nobody has looked into it since.
+fn is_contradicted(group: &mut Group<'_>, id: &str) -> rusqlite::Result<bool> {
+    let mut said = group.sql(Sql::ContradictionOfCommand)?.query([id])?;
+    let mut last = None;
+    while let Some(row) = said.next()? {
+        last = last.max(Some(row::time(row, 5)?.unwrap_or_default()));
     }
+    drop(said);
+    let mut looked = group.sql(Sql::ActionAcknowledging)?.query([id])?;
+    while let Some(row) = looked.next()? {
+        last = last.filter(|last| row::time(row, 0).ok().flatten().is_none_or(|at| at < *last));
+    }
+    Ok(last.is_some())
 }
 
 const fn name(position: &Position) -> &'static str {
     match position {
         Position::Open(open) => open.state.name(),
         Position::Ended(ended) => ended.outcome.name(),
-    }
-}
-
-fn input(deed: &Deed, actor: &Actor, expires_at: Option<Micros>) -> Input {
-    let (name, reason) = (actor.name.clone(), actor.reason.clone());
-    match &deed.act {
-        Act::Retry { may_act_twice } => Input::Retry { may_act_twice: *may_act_twice, expires_at },
-        Act::Resolve(verdict) => {
-            Input::Resolve { verdict: verdict.clone(), evidence: reason, actor: name }
-        }
-        Act::Cancel => Input::Cancel { actor: name, reason },
-        Act::Redeliver { may_act_twice } => {
-            Input::Redeliver { may_act_twice: *may_act_twice, expires_at }
-        }
     }
 }
 
@@ -165,6 +174,7 @@ fn reopen(
         micros(delivery.available_at),
         delivery.token.get(),
         delivery.key_seq,
+        micros(delivery.first_sent_at),
     ])?;
     position::give_turn(group, subject)?;
     Ok(delivery.state.name())

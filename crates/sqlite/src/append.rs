@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::enqueue::{Place, check, insert};
 use crate::group::Group;
+use crate::lane;
 use crate::member::Work;
 use crate::row::{Shown, bytes};
 use crate::sql::Sql;
@@ -151,7 +152,8 @@ fn insert_commands<'a>(
         let is_archived = group.sql(Sql::ArchivedRow)?.exists([id.as_str()])?;
         let n = if is_archived { None } else { insert(group, id, Some(place), command)? };
         let Some(n) = n else {
-            for n in inserted {
+            for n in inserted.into_iter().rev() {
+                lane::take_back(group, n)?;
                 group.sql(Sql::OutboxRemove)?.execute([n])?;
                 group.sql(Sql::DeliveryRemove)?.execute([n])?;
             }

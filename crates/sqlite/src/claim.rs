@@ -102,7 +102,12 @@ fn read_due(
     while let Some(row) = rows.next()? {
         let (delivery, known) = row::delivery(row, 0)?;
         let command = match (known, row::outbox(row, 15, looking.body_bytes_max)?) {
-            (Ok(()), Ok(command)) => Ok(command),
+            (Ok(()), Ok(command)) if command.destination == looking.from.destination => Ok(command),
+            (Ok(()), Ok(command)) => {
+                let (to, kind) = (command.destination, command.kind.to_string());
+                let why = format!("its outbox row is for {:?}, not for here", to.as_str());
+                Err(Broken { command_id: command.command_id.to_string().into(), kind, why })
+            }
             (Err(why), _) | (Ok(()), Err(why)) => {
                 let unnamed = || format!("n={}", delivery.n).into_bytes();
                 let command_id = row::bytes(row, 16)?.map_or_else(unnamed, <[u8]>::to_vec);

@@ -134,16 +134,21 @@ pub(crate) fn insert(
     let due = command.not_before.unwrap_or(now).get();
     let destination = command.destination.as_str();
     let key = command.ordering_key.as_ref().map(OrderingKey::as_str);
-    // In a lane it waits until the lane has looked whose turn it is.
-    let (due, key_seq) = match key {
-        Some(key) => (None, Some(lane::draw(group, destination, key)?)),
-        None => (Some(due), None),
+    let lane = key.map(|key| Lane { destination, key });
+    let arrival = lane.map(|lane| lane::draw(group, lane, n)).transpose()?;
+    let turn = arrival.as_ref().and_then(|arrival| arrival.turn);
+    let due = match (lane, turn) {
+        (None, _) => Some(due),
+        // As whoever is given the turn later.
+        (Some(_), Some(_)) => Some(due.max(now.get())),
+        (Some(_), None) => None,
     };
+    let key_seq = arrival.as_ref().map(|arrival| arrival.key_seq);
     let expires_at = command.expires_at.map(Micros::get);
     let delivery = group.sql(Sql::DeliveryInsert)?;
-    delivery.execute(params![n, destination, due, expires_at, key, key_seq])?;
-    if let Some(key) = key {
-        lane::arrive(group, Lane { destination, key }, n)?;
+    delivery.execute(params![n, destination, due, turn, expires_at, key, key_seq])?;
+    if let (Some(lane), true) = (lane, arrival.is_some_and(|arrival| arrival.is_freed)) {
+        lane::turn(group, lane, None)?;
     }
     Ok(Some(n))
 }

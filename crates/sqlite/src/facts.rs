@@ -4,7 +4,9 @@
 //! hold more than one page in memory.
 
 use counterfoil_core::domain::Micros;
-use counterfoil_core::domain::laws::{AttemptFacts, CommandFacts, DeliveryFacts, ReceiptFacts};
+use counterfoil_core::domain::laws::{
+    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts,
+};
 use counterfoil_core::port::read::{Facts, FactsFrom};
 use rusqlite::{Connection, Row, params};
 
@@ -125,17 +127,27 @@ fn add_events(store: &Connection, commands: &mut [CommandFacts]) -> rusqlite::Re
     Ok(())
 }
 
-/// Adds reports that said otherwise, where there are any at all.
+/// Adds reports that said otherwise and who looked into them, where there are any at all.
 fn add_contradictions(store: &Connection, commands: &mut [CommandFacts]) -> rusqlite::Result<()> {
     if !store.prepare_cached(Sql::ContradictionAny.text())?.exists([])? {
         return Ok(());
     }
     let mut said = store.prepare_cached(Sql::ContradictionOfCommand.text())?;
+    let mut looked = store.prepare_cached(Sql::ActionAcknowledging.text())?;
     for command in commands {
         let rows = said.query_map([&command.id], |row| {
-            Ok((count(row, 0)?, lossy(row, 1)?.unwrap_or_default()))
+            Ok(ContradictionFacts {
+                round: count(row, 0)?,
+                outcome: lossy(row, 1)?.unwrap_or_default(),
+                recorded_at: time(row, 5)?.unwrap_or_default(),
+            })
         })?;
         command.contradictions = rows.collect::<rusqlite::Result<_>>()?;
+        if !command.contradictions.is_empty() {
+            let looked = looked.query_map([&command.id], |row| time(row, 0))?;
+            let looked = looked.collect::<rusqlite::Result<Vec<_>>>()?;
+            command.acknowledged_at = looked.into_iter().flatten().max();
+        }
     }
     Ok(())
 }

@@ -49,6 +49,8 @@ impl Work for Pause {
 pub(crate) struct Resume {
     pub(crate) destination: Destination,
     pub(crate) actor: String,
+    /// Empty: none was given.
+    pub(crate) reason: String,
 }
 
 impl Work for Resume {
@@ -60,12 +62,13 @@ impl Work for Resume {
     }
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<bool> {
-        let Self { destination, actor } = self;
+        let Self { destination, actor, reason } = self;
         if group.sql(Sql::DestinationResume)?.execute([destination.as_str()])? == 0 {
             return Ok(false);
         }
         let action = Action { verb: "resume", about: destination.as_str(), actor };
-        insert_action(group, &action, None, (Some("paused"), "running"))?;
+        let reason = Some(reason.as_str()).filter(|reason| !reason.is_empty());
+        insert_action(group, &action, reason, (Some("paused"), "running"))?;
         Ok(true)
     }
 

@@ -140,7 +140,7 @@ fn write_next(
 /// Gives the turn of its lane on, if it has one.
 pub(crate) fn give_turn(group: &mut Group<'_>, subject: Subject<'_>) -> rusqlite::Result<()> {
     match subject.lane {
-        Some((lane, on_parked)) => lane::turn(group, lane, on_parked),
+        Some((lane, on_parked)) => lane::turn(group, lane, on_parked).map(drop),
         None => Ok(()),
     }
 }

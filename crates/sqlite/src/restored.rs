@@ -4,6 +4,7 @@
 //! is what stands. Does not: judge whether a resend is safe; the next claim does.
 
 use counterfoil_core::domain::{Contract, Idempotent, Input, Micros, Position, Terms, transition};
+use counterfoil_core::port::act::restored_reason;
 use rusqlite::params;
 
 use crate::group::Group;
@@ -42,7 +43,7 @@ impl Work for Restored {
             }
         }
         let action = Action { verb: "restored", about: "store", actor: &self.actor };
-        let reason = format!("restored from a backup taken at {} µs UTC", self.at.get());
+        let reason = restored_reason(self.at);
         let after = format!("{count} open deliveries in doubt");
         insert_action(group, &action, Some(&reason), (None, &after))?;
         Ok(count)

@@ -90,7 +90,10 @@ pub(crate) fn outbox(
     let Some(n) = int(row, at)? else {
         return Ok(Err("its outbox row is missing".into()));
     };
-    let body = bytes(row, at + 8)?.unwrap_or_default();
+    // STRICT lets a body be anything; guards do not, but a hand may pass them.
+    let Some(body) = bytes(row, at + 8)? else {
+        return Ok(Err("its body is a number, not text or bytes".into()));
+    };
     if body.len() > body_bytes_max {
         let len = body.len();
         return Ok(Err(format!("its body has {len} bytes, more than body_bytes_max")));

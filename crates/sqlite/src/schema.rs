@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 /// The schema files in order; the place of a file, from 1, is the version it brings.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     include_str!("../../../sql/sqlite/schema/0001_tables.sql"),
     include_str!("../../../sql/sqlite/schema/0002_outbox.sql"),
     include_str!("../../../sql/sqlite/schema/0003_report.sql"),
@@ -17,6 +17,7 @@ const FILES: [&str; 7] = [
     include_str!("../../../sql/sqlite/schema/0005_own.sql"),
     include_str!("../../../sql/sqlite/schema/0006_expiry.sql"),
     include_str!("../../../sql/sqlite/schema/0007_lanes.sql"),
+    include_str!("../../../sql/sqlite/schema/0008_turns.sql"),
 ];
 
 /// The version of the schema that this program writes and reads.

@@ -117,7 +117,11 @@ fn ended_as(
     before: &Position,
 ) -> rusqlite::Result<Option<ReceiptOutcome>> {
     let round = claimed.delivery.round;
-    if !matches!(before, Position::Open(open) if open.round > round) {
+    let stands = match before {
+        Position::Open(open) => open.round,
+        Position::Ended(ended) => ended.round,
+    };
+    if stands <= round {
         return Ok(None);
     }
     let mut rows = group.sql(Sql::ReceiptOfCommand)?.query([claimed.delivery.n])?;

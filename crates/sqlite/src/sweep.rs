@@ -1,6 +1,8 @@
-//! Ends what is past its expiry and was never sent, or puts it before its receiver or a person.
+//! Ends what is past its expiry and was never sent, or puts it before its receiver or a person, and
+//! gives the turn of lanes that a stranger's statement has freed.
 //!
-//! Guarantees: with nothing past its expiry it only reads; wherever a command is bound for, paused
+//! Guarantees: with nothing to do it only reads, and what is noted as freed is looked at first,
+//! however many lanes there are; wherever a command is bound for, paused
 //! or unserved, its stored contract decides; the lock is held no longer than a relay may. Does
 //! not: touch what is being sent or asked about, published, or parked.
 
@@ -55,7 +57,11 @@ impl Work for Sweep {
     fn peek(&self, store: &Connection, now: Micros) -> rusqlite::Result<Option<Swept>> {
         let expired = store.prepare_cached(Sql::DeliveryIsExpired.text())?.exists([now.get()])?;
         let nothing = Swept { more: expired, ..Swept::default() };
-        let idle = self.limit == 0 || (!expired && !self.lanes.look(store, self.limit)?);
+        if self.limit == 0 {
+            return Ok(Some(nothing));
+        }
+        let freed = store.prepare_cached(Sql::LaneFreedAny.text())?.exists([])?;
+        let idle = !self.lanes.look(store, self.limit)? && !freed && !expired;
         Ok(idle.then_some(nothing))
     }
 
@@ -70,9 +76,9 @@ impl Work for Sweep {
             }
             end(group, expired, &mut swept)?;
         }
+        give_turns(group, self.limit, &mut swept)?;
         for stuck in self.lanes.stuck() {
-            lane::turn(group, stuck.lane(), None)?;
-            swept.promoted += 1;
+            swept.promoted += usize::from(lane::turn(group, stuck.lane(), None)?);
         }
         alert::record(group, self.announce.as_ref(), &swept.parked)?;
         Ok(swept)
@@ -100,6 +106,38 @@ fn read_expired(group: &mut Group<'_>, limit: usize) -> rusqlite::Result<Vec<Exp
         });
     }
     Ok(expired)
+}
+
+/// Looks at the lanes that strangers' statements have noted as freed, `limit` at a time; whatever
+/// becomes of each, it is noted no more.
+fn give_turns(group: &mut Group<'_>, limit: usize, swept: &mut Swept) -> rusqlite::Result<()> {
+    let most = limit.saturating_add(1);
+    loop {
+        let freed = read_freed(group, most)?;
+        let more = freed.len() == most;
+        for (done, (destination, key)) in freed.iter().take(limit).enumerate() {
+            if done >= FEW && group.is_long() {
+                swept.more = true;
+                return Ok(());
+            }
+            let lane = Lane { destination, key };
+            swept.promoted += usize::from(lane::turn(group, lane, None)?);
+            group.sql(Sql::LaneFreedRemove)?.execute([destination, key])?;
+        }
+        swept.more |= more;
+        // Where none got its turn no other sweep comes at once, so this one goes on while it may.
+        if !more || swept.promoted > 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn read_freed(group: &mut Group<'_>, limit: usize) -> rusqlite::Result<Vec<(String, String)>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let name = |row: &rusqlite::Row<'_>| {
+        Ok((row::lossy(row, 0)?.unwrap_or_default(), row::lossy(row, 1)?.unwrap_or_default()))
+    };
+    group.sql(Sql::LaneFreed)?.query_map([limit], name)?.collect()
 }
 
 fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::Result<()> {

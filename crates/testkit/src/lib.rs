@@ -1,9 +1,10 @@
-//! What tests of Counterfoil need: a store in memory, a scripted transport, a clock in hand, and
-//! the suites that every store and every transport must pass.
+//! What tests of Counterfoil need: a store in memory, a scripted transport, clocks in hand, what
+//! is wanted of an outbox, and the suites that every store and every transport must pass.
 //!
 //! Guarantees: the memory store persists only what the state machine says, so that a test against
 //! it tests the same decisions as production. Does not: keep anything over the process's end.
 
+pub mod enqueued;
 pub mod exercise_store;
 pub mod exercise_transport;
 pub mod manual_clock;
@@ -13,7 +14,9 @@ pub mod receiver;
 pub mod scripted_transport;
 #[cfg(feature = "simulator")]
 pub mod simulator;
+pub mod virtual_clock;
 
+pub use enqueued::{Enqueued, Wanted};
 pub use exercise_store::exercise_store;
 pub use exercise_transport::exercise_transport;
 pub use manual_clock::ManualClock;
@@ -21,3 +24,4 @@ pub use memory_store::{Fault, MemoryStore};
 pub use random_history::random_history;
 pub use receiver::Receiver;
 pub use scripted_transport::{Script, ScriptedTransport, Sent};
+pub use virtual_clock::{TestClock, VirtualClock};

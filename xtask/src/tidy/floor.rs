@@ -1,7 +1,8 @@
 //! Crates depend on lower floors only: the table below is the house as `ARCHITECTURE.md` draws it.
 //!
 //! Guarantees: siblings do not depend on each other, engines not on stores, nothing on `testkit`
-//! but tests, and nothing on what stands outside `crates/`; a crate without a floor fails.
+//! but tests and the facade's feature for users' tests, and nothing on what stands outside
+//! `crates/`; a crate without a floor fails.
 //! Does not: look inside a crate; `core`'s two floors are held apart by `domain-purity`.
 
 use anyhow::{Context, Result};
@@ -16,10 +17,14 @@ const RULE: &str = "floor";
 const STORES: u8 = 2;
 const ENGINES: u8 = 3;
 
+/// What users add.
+const FACADE: &str = "counterfoil";
+
 /// Programs around the product, above all floors.
 const ATTIC: u8 = 6;
 
-/// Each crate's floor. `testkit` sees core only, and is seen by tests only.
+/// Each crate's floor. `testkit` sees core only, and is seen by tests only: our own, and by an
+/// optional dependency of the facade those of users.
 const FLOORS: &[(&str, u8)] = &[
     ("counterfoil-core", 1),
     ("counterfoil-testkit", 2),
@@ -58,11 +63,12 @@ fn check_manifest(file: &File) -> Result<Vec<Finding>> {
         return Ok(vec![broken(1, says)]);
     };
     let mut findings = Vec::new();
-    for (dependency, only_in_tests) in dependencies(&manifest) {
-        let Some(floor) = floor_of(&dependency) else { continue };
-        if let Some(why) = refusal((name, own), (&dependency, floor), only_in_tests) {
-            let line = line_of(&file.text, &dependency);
-            findings.push(broken(line, format!("`{name}` depends on `{dependency}`: {why}")));
+    for Dependency { name: on, in_tests, optional } in dependencies(&manifest) {
+        let Some(floor) = floor_of(&on) else { continue };
+        let only_in_tests = in_tests || (optional && name == FACADE);
+        if let Some(why) = refusal((name, own), (&on, floor), only_in_tests) {
+            let line = line_of(&file.text, &on);
+            findings.push(broken(line, format!("`{name}` depends on `{on}`: {why}")));
         }
     }
     Ok(findings)
@@ -91,8 +97,16 @@ fn refusal(of: (&str, u8), on: (&str, u8), only_in_tests: bool) -> Option<&'stat
     engine_on_store.then_some("engines know ports, not stores; use core::port")
 }
 
-/// Names of the packages that a manifest needs, and whether only its tests do.
-fn dependencies(manifest: &Table) -> Vec<(String, bool)> {
+/// A package that a manifest needs.
+struct Dependency {
+    name: String,
+    /// Only its own tests need it.
+    in_tests: bool,
+    /// Only with a feature.
+    optional: bool,
+}
+
+fn dependencies(manifest: &Table) -> Vec<Dependency> {
     let mut found = Vec::new();
     let mut places = vec![manifest];
     let targets = manifest.get("target").and_then(|target| target.as_table());
@@ -103,7 +117,12 @@ fn dependencies(manifest: &Table) -> Vec<(String, bool)> {
             let of_kind = place.get(kind).and_then(|found| found.as_table());
             for (key, value) in of_kind.into_iter().flatten() {
                 let renamed = value.get("package").and_then(|package| package.as_str());
-                found.push((renamed.unwrap_or(key).to_owned(), kind == "dev-dependencies"));
+                let optional = value.get("optional").and_then(|it| it.as_bool());
+                found.push(Dependency {
+                    name: renamed.unwrap_or(key).to_owned(),
+                    in_tests: kind == "dev-dependencies",
+                    optional: optional.unwrap_or(false),
+                });
             }
         }
     }
@@ -153,6 +172,20 @@ mod tests {
     fn what_stands_around_the_product_may_use_all_of_it() {
         let text = "[package]\nname = \"orders\"\n[dependencies]\ncounterfoil-cli = \"1\"\n";
         assert!(check(&Tree::sample(&[("examples/orders/Cargo.toml", text)])).is_empty());
+    }
+
+    #[test]
+    fn the_facade_alone_may_offer_testkit_by_a_feature() {
+        let found = |name: &str, optional: bool| {
+            let text = format!(
+                "[package]\nname = \"{name}\"\n[dependencies]\n\
+                 counterfoil-testkit = {{ version = \"1\", optional = {optional} }}\n"
+            );
+            check(&Tree::sample(&[("crates/x/Cargo.toml", &text)])).len()
+        };
+        assert_eq!(found("counterfoil", true), 0);
+        assert_eq!(found("counterfoil", false), 1);
+        assert_eq!(found("counterfoil-cli", true), 1);
     }
 
     #[test]

@@ -123,6 +123,9 @@ pub(crate) struct Resume {
     /// The destination
     #[arg(value_name = "DESTINATION")]
     pub(crate) destination: String,
+    /// Why, for the books
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
     /// Who acts, for the books. Default: the user of the operating system
     #[arg(long, value_name = "NAME")]
     pub(crate) actor: Option<String>,

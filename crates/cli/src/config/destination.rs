@@ -21,6 +21,18 @@ const REQUEST_TIMEOUT: Span = Span::from_secs(10);
 /// Default of `result_bytes_max`: 64 KiB.
 const RESULT_BYTES_MAX: usize = 65_536;
 
+/// How a destination is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Over HTTP.
+    Http,
+    /// Not at all: each command is a line in the log.
+    Log {
+        /// Whether the line shows the body.
+        body: bool,
+    },
+}
+
 /// A destination, ready to be served.
 #[derive(Clone, Debug)]
 pub(crate) struct DestinationSettings {
@@ -28,7 +40,9 @@ pub(crate) struct DestinationSettings {
     pub(crate) name: Destination,
     /// What it guarantees, and this relay's pace.
     pub(crate) terms: Terms,
-    /// Where it is.
+    /// How it is reached.
+    pub(crate) way: Way,
+    /// Where it is; may be empty where it is not reached over HTTP.
     pub(crate) url: String,
     /// The method. Default `POST`.
     pub(crate) method: String,
@@ -124,7 +138,7 @@ impl Reading<'_> {
     fn settings(&self, relay: &RelaySettings) -> Result<DestinationSettings, Failure> {
         let table = self.table();
         let name = Destination::new(self.name).map_err(|why| self.refuse(&why.to_string()))?;
-        self.transport()?;
+        let way = self.way()?;
         let request_timeout =
             self.span("request_timeout", table.request_timeout.as_ref(), REQUEST_TIMEOUT)?;
         self.lease_outlives(relay.lease, request_timeout)?;
@@ -135,10 +149,11 @@ impl Reading<'_> {
             Some(value) => self.text("method", value)?,
             None => "POST".to_owned(),
         };
-        let (url, kept) = (self.url()?, table.result_bytes_max.as_ref());
+        let (url, kept) = (self.url(way)?, table.result_bytes_max.as_ref());
         Ok(DestinationSettings {
             name,
             terms,
+            way,
             method,
             request_timeout,
             headers: self.headers()?,
@@ -156,16 +171,28 @@ impl Reading<'_> {
         })
     }
 
-    fn transport(&self) -> Result<(), Failure> {
-        let Some(value) = &self.table().transport else {
-            return Err(self.refuse("`transport` is missing").help("add transport = \"http\""));
+    /// `transport`, and what belongs to one of them only.
+    pub(super) fn way(&self) -> Result<Way, Failure> {
+        let (table, help) = (self.table(), "add transport = \"http\", or \"log\" for a dry run");
+        let Some(value) = &table.transport else {
+            return Err(self.refuse("`transport` is missing").help(help));
         };
         let transport = self.text("transport", value)?;
-        if transport == "http" {
-            return Ok(());
+        match (transport.as_str(), &table.body) {
+            ("log", body) => Ok(Way::Log { body: body.as_ref().is_some_and(|it| *it.get_ref()) }),
+            ("http", None) => Ok(Way::Http),
+            ("http", Some(body)) => Err(self.page.refuse(
+                &body.span(),
+                "`body` is for transport = \"log\": over http the body always travels",
+            )),
+            _ => {
+                let why = format!(
+                    "not yet: {transport:?} is no transport of this version; use \"http\", or \
+                     \"log\" for a dry run"
+                );
+                Err(self.refuse_value("transport", value, &why))
+            }
         }
-        let why = format!("not yet: {transport:?} is no transport of this version; use \"http\"");
-        Err(self.refuse_value("transport", value, &why))
     }
 
     fn lease_outlives(&self, lease: Span, request_timeout: Span) -> Result<(), Failure> {
@@ -181,8 +208,11 @@ impl Reading<'_> {
         Err(self.refuse(&why).help("lengthen relay.lease or shorten request_timeout"))
     }
 
-    fn url(&self) -> Result<String, Failure> {
+    fn url(&self, way: Way) -> Result<String, Failure> {
         let Some(value) = &self.table().url else {
+            if way != Way::Http {
+                return Ok(String::new());
+            }
             return Err(self
                 .refuse("`url` is missing")
                 .help("add url = \"http://…\", where commands are sent to"));

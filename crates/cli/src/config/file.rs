@@ -14,6 +14,7 @@ use super::ask::AskTable;
 use super::expect::Query;
 use super::habits::{KeyTable, OutcomeTable, SuccessTable};
 use super::idempotent::Repeats;
+use super::telemetry::TelemetryTable;
 use super::text::Text;
 use super::tls::TlsTable;
 
@@ -30,6 +31,7 @@ pub(crate) struct File {
     pub(crate) relay: RelayTable,
     pub(crate) api: Option<Spanned<ApiTable>>,
     pub(crate) announce: Option<Spanned<AnnounceTable>>,
+    pub(crate) telemetry: Option<Spanned<TelemetryTable>>,
     #[serde(default)]
     pub(crate) audit: AuditTable,
     #[serde(default)]
@@ -68,6 +70,7 @@ pub(crate) struct AuditTable {
 #[serde(deny_unknown_fields)]
 pub(crate) struct DestinationTable {
     pub(crate) transport: Option<Value>,
+    pub(crate) body: Option<Spanned<bool>>,
     pub(crate) url: Option<Value>,
     pub(crate) method: Option<Value>,
     pub(crate) request_timeout: Option<Value>,

@@ -20,6 +20,7 @@ mod place;
 mod relay;
 mod size;
 pub(crate) mod store_url;
+mod telemetry;
 mod terms;
 mod text;
 mod tls;
@@ -38,6 +39,7 @@ use place::Page;
 pub(crate) use api::ApiSettings;
 pub(crate) use destination::DestinationSettings;
 pub(crate) use relay::RelaySettings;
+pub(crate) use telemetry::TelemetrySettings;
 pub(crate) use warning::warnings;
 
 /// The file that is read where `--config` is not given and it exists.
@@ -131,6 +133,13 @@ impl Config {
     pub(crate) fn destination_names(&self) -> Vec<String> {
         self.file.destination.keys().cloned().collect()
     }
+
+    /// Whether the destination of this name is a line in the log, as far as the file itself says.
+    pub(crate) fn is_logged(&self, name: &str) -> bool {
+        let table = self.file.destination.get(name).map(toml::Spanned::get_ref);
+        let transport = table.and_then(|table| table.transport.as_ref());
+        transport.is_some_and(|it| it.get_ref().read().as_deref() == Ok("log"))
+    }
 }
 
 impl Page {
@@ -179,5 +188,7 @@ impl Page {
 mod answers_tests;
 #[cfg(test)]
 mod api_tests;
+#[cfg(test)]
+mod log_tests;
 #[cfg(test)]
 mod tests;

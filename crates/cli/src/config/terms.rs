@@ -8,7 +8,8 @@ use counterfoil_core::domain::{
 };
 
 use super::RelaySettings;
-use super::destination::Reading;
+use super::destination::{Reading, Way};
+use super::duration;
 use super::file::Value;
 use super::idempotent::{MEANINGS, Repeats};
 use crate::exit::Failure;
@@ -41,6 +42,22 @@ impl Reading<'_> {
             max_attempts: attempts.map_or(default.max_attempts, |value| *value.get_ref()),
             lease: relay.lease,
         };
+        if let Some(value) = retry.initial.as_ref().filter(|_| pace.initial > pace.max) {
+            let why = format!(
+                "the first wait is longer than retry.max, {}, the longest one: shorten it, or \
+                 lengthen retry.max",
+                duration::show(pace.max)
+            );
+            return Err(self.refuse_value("retry.initial", value, &why));
+        }
+        if let Some(value) = retry.max.as_ref().filter(|_| pace.initial > pace.max) {
+            let why = format!(
+                "the longest wait is shorter than retry.initial, {}, the first one: lengthen it, \
+                 or shorten retry.initial",
+                duration::show(pace.initial)
+            );
+            return Err(self.refuse_value("retry.max", value, &why));
+        }
         let terms = Terms { contract, pace };
         terms.check().map_err(|why| self.refuse(&why.to_string()))?;
         Ok(terms)
@@ -49,6 +66,10 @@ impl Reading<'_> {
     fn idempotent(&self) -> Result<Idempotent, Failure> {
         let explained = |failure: Failure| MEANINGS.into_iter().fold(failure, Failure::help);
         let Some(value) = &self.table().idempotent else {
+            if matches!(self.way()?, Way::Log { .. }) {
+                // A line that stands there twice is no second effect.
+                return Ok(Idempotent::Forever);
+            }
             return Err(explained(self.refuse(
                 "`idempotent` is missing: say what the receiver does with a key that it has seen",
             )));

@@ -157,6 +157,13 @@ fn numbers_that_do_not_fit_together_are_refused() {
     assert!(text.contains("lease is 30s") && text.contains("request_timeout + 2s"), "{text}");
     assert!(refused("retry = { max_attempts = 0 }").contains("retry.max_attempts is zero"));
     assert!(refused("retry = { initial = \"0s\" }").contains("is zero"));
+    let longer = refused("retry = { initial = \"11m\" }");
+    assert!(
+        longer.contains("retry.initial`: the first wait is longer than retry.max, 10m"),
+        "{longer}"
+    );
+    let shorter = refused("retry = { max = \"499ms\" }");
+    assert!(shorter.contains("retry.max`: the longest wait is shorter than retry.initial, 500ms"));
     assert!(whole("[relay]\nworkers = 0\n[destination.a]").contains("1 to 10000"));
     assert!(whole("[relay]\nbody_bytes_max = \"17MiB\"\n").contains("at most 16MiB"));
     assert!(whole("[relay]\nlease = \"10\"\n").contains("2 | lease = \"10\""));

@@ -6,6 +6,7 @@ use counterfoil_console::Role;
 use counterfoil_core::domain::{Completion, NotThere};
 use counterfoil_core::port::Announce;
 
+use super::destination::Way;
 use super::{ApiSettings, DestinationSettings};
 
 /// A destination, and what to know about it.
@@ -39,6 +40,14 @@ pub(crate) fn warnings(
         let mut warn = |text: String| {
             warnings.push(Warning { destination: destination.name.to_string(), text });
         };
+        if let Way::Log { .. } = destination.way {
+            warn(
+                "transport is \"log\": its commands are written to the log and count as completed, \
+                 and are delivered nowhere; write transport = \"http\" before it is for real"
+                    .into(),
+            );
+            continue;
+        }
         if contract.completion == Completion::Receipt {
             receipts(api).into_iter().for_each(&mut warn);
         }

@@ -23,6 +23,7 @@ mod status;
 mod stop;
 mod time_or_ago;
 mod transport;
+mod way_out;
 
 use std::path::{Path, PathBuf};
 

@@ -11,6 +11,7 @@ use counterfoil_core::domain::{
 };
 use counterfoil_core::port::read::Story;
 
+use super::way_out::{self, quoted};
 use crate::output::table::cell;
 use crate::output::time;
 
@@ -44,17 +45,22 @@ impl Ahead {
     /// Lines for people.
     pub(super) fn tell(&self, story: &Story) -> Vec<String> {
         let Some(open) = &story.delivery else {
-            return vec![match story.state() {
-                None => "next: nothing, it has ended".to_owned(),
-                Some(_) => "next: a person; its row cannot be read".to_owned(),
-            }];
+            return match story.state() {
+                None => way_out::after_the_end(story),
+                Some(_) => vec!["next: a person; its row cannot be read".to_owned()],
+            };
         };
-        let is_blocked = lane::is_blocked(open);
-        let next = if is_blocked { self.turn(story) } else { self.next(open, story.expires_at) };
+        let ends = self.ends_first(open, story.expires_at);
+        let next = match ends {
+            Some(at) => self.end(open, at),
+            None if lane::is_blocked(open) => self.turn(story),
+            None => self.next(open, story.expires_at),
+        };
         let mut lines = vec![format!("next: {next}")];
-        lines.extend(ways_out(story, open));
+        lines.extend(way_out::of(story, open, &self.terms, self.now));
         let is_waiting = matches!(open.state, State::Pending | State::Asking);
-        if let (Some(why), true) = (&self.held, is_waiting) {
+        // A sweep asks for no pause.
+        if let (Some(why), true, None) = (&self.held, is_waiting, ends) {
             lines.push(format!("but {}", cell(why)));
         }
         if !self.is_known && open.in_doubt {
@@ -78,7 +84,11 @@ impl Ahead {
             }
             State::Asking => format!("{}, not before {at}", then()),
             State::Published => format!("its receipt comes; if not, at {at}: {}", then()),
-            State::Dead => "a person; it surely was not done".to_owned(),
+            State::Dead => {
+                "a person; it surely was not done, and no machine tries again: mend the \
+                 cause and retry it, or end it"
+                    .to_owned()
+            }
             State::Uncertain => {
                 "a person; it may have been done, and no machine may send it again: look at the \
                  receiver, then say what became of it"
@@ -149,44 +159,58 @@ impl Ahead {
         format!("the receiver is asked, question {} of {most}", next.asks)
     }
 
+    /// Its expiry, where that comes before anything else does. What is in doubt and waits for its
+    /// turn waits on.
+    fn ends_first(&self, open: &Delivery, expires_at: Option<Micros>) -> Option<Micros> {
+        let at = expires_at.filter(|_| open.state == State::Pending)?;
+        let is_first = match open.available_at {
+            Some(due) => at <= due.max(self.now),
+            None => at <= self.now && !open.in_doubt,
+        };
+        is_first.then_some(at)
+    }
+
+    fn end(&self, open: &Delivery, expires_at: Micros) -> String {
+        let led = self.led_to(open, Input::Swept { expires_at }, expires_at.max(self.now));
+        let at = time::show(expires_at);
+        if expires_at <= self.now {
+            return format!("{led}: its expiry, {at}, is over");
+        }
+        format!("{led}, at its expiry, {at}, before it is due")
+    }
+
+    /// What its expiry does, where something else comes first.
     fn expiry(&self, open: &Delivery, expires_at: Option<Micros>) -> Option<String> {
-        let expires_at = expires_at.filter(|_| open.state == State::Pending)?;
-        let at = expires_at.max(self.now);
-        let led = self.led_to(open, Input::Swept { expires_at }, at);
-        Some(format!("if it still waits at {}: {led}", time::show(expires_at)))
-    }
-}
-
-/// What a person may do about a parked one.
-fn ways_out(story: &Story, open: &Delivery) -> Vec<String> {
-    let id = quoted(&cell(&story.listed.command_id));
-    let behind = story.lane.as_ref().map_or(0, |lane| lane.behind);
-    let mut lines = Vec::new();
-    if open.state.is_parked() && behind > 0 {
-        let wait = if behind == 1 { "waits" } else { "wait" };
-        lines.push(format!("{behind} behind it in its lane {wait} until then"));
-    }
-    let resolve = |verdict: &str| format!("  counterfoil resolve {id} {verdict} --evidence \"…\"");
-    match open.state {
-        State::Uncertain | State::Conflict => {
-            lines.extend(["--completed", "--rejected", "--not-done"].map(resolve));
+        let expires_at = expires_at.filter(|_| self.ends_first(open, expires_at).is_none())?;
+        let at = time::show(expires_at);
+        match open.state {
+            State::Pending if open.in_doubt && lane::is_blocked(open) => None,
+            State::Pending => {
+                let led = self.led_to(open, Input::Swept { expires_at }, expires_at.max(self.now));
+                Some(format!("if it still waits at {at}: {led}"))
+            }
+            state if !state.is_parked() => None,
+            _ if expires_at <= self.now => {
+                Some(format!("its expiry, {at}, is over: it can be sent no more"))
+            }
+            _ => Some(format!("from its expiry on, {at}, it can be sent no more")),
         }
-        State::Dead => {
-            lines.push(format!("  counterfoil retry {id}"));
-            lines.push(format!("  counterfoil cancel {id} --reason \"…\""));
-        }
-        State::Pending | State::Sending | State::Asking | State::Published => {}
     }
-    lines
-}
 
-/// As a shell takes it.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
+    /// When its receiver took it over, by what, and until when the receipt is waited for.
+    pub(super) fn accepted(&self, story: &Story) -> Option<(Micros, String)> {
+        let open = story.delivery.as_ref().filter(|open| open.state == State::Published)?;
+        let (due, (_, sent)) = (open.available_at?, story.sends()?);
+        let said = open.last_outcome.as_deref().map_or_else(|| "accepted".to_owned(), cell);
+        let said = format!("{said}; its receipt is due at {}", time::show(due));
+        // The row says until when, and the contract for how long; another one may have come since.
+        let waits = self.terms.contract.receipt_timeout.as_micros();
+        let at = Micros::new(due.get().saturating_sub(waits));
+        if self.is_known && sent <= at && at <= self.now {
+            return Some((at, said));
+        }
+        Some((sent, format!("some time later {said}")))
     }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
@@ -259,11 +283,36 @@ mod tests {
         assert!(said.starts_with("it ends, expired"), "{said}");
     }
 
+    /// Three lines about one expiry disagreed: by which it is not sent, when it is due, and when it
+    /// still waits.
     #[test]
-    fn an_id_is_quoted_where_a_shell_would_split_it() {
-        assert_eq!(quoted("order.paid:A-17"), "order.paid:A-17");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted("$(x)"), "'$(x)'");
+    fn an_expiry_is_said_once() {
+        let at = |secs| Some(NOW.plus(Span::from_secs(secs)));
+        let ahead = ahead(Idempotent::No, true);
+        let due_late = Delivery { available_at: at(99), ..delivery(State::Pending, false) };
+        assert_eq!(ahead.ends_first(&due_late, at(9)), at(9));
+        assert_eq!(ahead.expiry(&due_late, at(9)), None);
+        let said = ahead.end(&due_late, at(9).unwrap());
+        assert!(said.starts_with("it ends, expired, at its expiry, 2033"), "{said}");
+        assert!(ahead.end(&due_late, NOW).ends_with("is over"));
+        let due = delivery(State::Pending, false);
+        assert_eq!(
+            (ahead.ends_first(&due, at(9)), ahead.ends_first(&due, Some(NOW))),
+            (None, Some(NOW))
+        );
+        let blocked = Delivery { available_at: None, ..due.clone() };
+        assert_eq!(
+            (ahead.ends_first(&blocked, at(9)), ahead.ends_first(&blocked, at(0))),
+            (None, at(0))
+        );
+        let doubtful = Delivery { in_doubt: true, ..blocked };
+        assert_eq!(
+            (ahead.ends_first(&doubtful, at(0)), ahead.expiry(&doubtful, at(0))),
+            (None, None)
+        );
+        let dead = delivery(State::Dead, false);
+        assert!(ahead.expiry(&dead, at(9)).unwrap().starts_with("from its expiry on"));
+        assert!(ahead.expiry(&dead, at(0)).unwrap().ends_with("it can be sent no more"));
+        assert_eq!(ahead.expiry(&delivery(State::Sending, false), at(9)), None);
     }
 }

@@ -53,11 +53,15 @@ pub(crate) fn pause(shared: &Shared, args: Pause) -> Ended {
 /// Nobody knows the destination, or the store cannot be written.
 pub(crate) fn resume(shared: &Shared, args: Resume) -> Ended {
     let actor = actor(args.actor)?;
+    let reason = match args.reason {
+        None => String::new(),
+        given => needed(given, "resume --reason", "--reason", "why")?,
+    };
     let found = Found::new(shared)?;
     let store = found.open()?;
     block_on(async {
         let destination = known(&found, &store, &args.destination).await?;
-        let changed = store.resume(&destination, &actor).await?;
+        let changed = store.resume(&destination, &actor, &reason).await?;
         if args.json {
             return said(&destination, false, changed);
         }

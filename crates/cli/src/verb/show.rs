@@ -6,6 +6,7 @@
 use counterfoil_console::json;
 use counterfoil_core::domain::{Micros, Pace};
 use counterfoil_core::port::Store;
+use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{LanePlace, ReceiptStory, Story, Told};
 
 use super::next::Ahead;
@@ -92,20 +93,24 @@ fn tell(story: &Story, ahead: &Ahead) -> String {
         lines.push(format!("headers: {}", cell(headers)));
     }
     if let Some(expires_at) = story.expires_at {
-        lines.push(format!("expires at {}, if it is not sent by then", time::show(expires_at)));
+        lines.push(format!("its expiry: {}", time::show(expires_at)));
     }
     lines.push(String::new());
-    lines.extend(happened(story));
+    lines.extend(happened(story, ahead));
     lines.push(String::new());
     lines.extend(ahead.tell(story));
     lines.join("\n")
 }
 
 /// What happened, in the order of time.
-fn happened(story: &Story) -> Vec<String> {
-    let at_first = story.first_sent_at.map(|at| (at, "first sent".to_owned()));
+fn happened(story: &Story, ahead: &Ahead) -> Vec<String> {
     let mut all = vec![(story.listed.recorded_at, "recorded".to_owned())];
-    all.extend(at_first);
+    if let Some((first, last)) = story.sends() {
+        all.push((first, "first sent".to_owned()));
+        let again = (last > first).then(|| (last, "sent again, the newest time".to_owned()));
+        all.extend(again);
+    }
+    all.extend(ahead.accepted(story));
     all.extend(story.tries.iter().chain(&story.actions).map(told));
     all.extend(story.receipts.iter().map(receipt));
     all.sort_by_key(|(at, _)| *at);
@@ -127,6 +132,13 @@ fn state_line(story: &Story) -> String {
 
 fn told(told: &Told) -> (Micros, String) {
     let what = cell(&told.what);
+    if let ("restored", Some(at)) = (told.what.as_str(), restored_from(&told.reason)) {
+        let (by, at) = (cell(&told.outcome), time::show(at));
+        let said = format!(
+            "restored: {by}: from a backup taken at {at}; it is in doubt since, as if sent by then"
+        );
+        return (told.at, said);
+    }
     let mut said = format!("{what}: {}", cell(&told.outcome));
     if !told.reason.is_empty() {
         said.push_str(": ");

@@ -11,6 +11,7 @@ use counterfoil_core::port::read::Status;
 use super::pause::paused;
 use super::{Found, block_on};
 use crate::args::{Reading, Shared};
+use crate::config::Config;
 use crate::exit::{Ended, Exit};
 use crate::output::table::cell;
 use crate::output::{self, table, time};
@@ -33,8 +34,22 @@ pub(crate) fn run(shared: &Shared, args: &Reading) -> Ended {
         output::line(&json::status(&status, &unserved).to_string())?;
     } else {
         print(&status, &unserved)?;
+        logged(found.config.as_ref())?;
     }
     Ok(Exit::Done)
+}
+
+/// Destinations whose commands go nowhere: a count of completed ones would say otherwise.
+fn logged(config: Option<&Config>) -> Result<(), crate::exit::Failure> {
+    for name in config.into_iter().flat_map(Config::destination_names) {
+        if config.is_some_and(|config| config.is_logged(&name)) {
+            let name = cell(&name);
+            output::line(&format!(
+                "{name}: transport = \"log\", so what is completed there was delivered nowhere"
+            ))?;
+        }
+    }
+    Ok(())
 }
 
 fn print(status: &Status, unserved: &[(String, u64)]) -> Result<(), crate::exit::Failure> {
@@ -104,6 +119,12 @@ fn note(status: &Status, unserved: &[(String, u64)], name: &str) -> String {
     let mut notes = Vec::new();
     if let Some(span) = status.oldest_due.get(name) {
         notes.push(format!("oldest due since {}", time::about(*span)));
+    }
+    if let Some(expiring) = status.expiring.get(name) {
+        let (count, first) = (expiring.count, time::show(expiring.first));
+        let over =
+            if expiring.first <= status.now { ", which is over: no relay sweeps" } else { "" };
+        notes.push(format!("{count} with an expiry, the first {first}{over}"));
     }
     if unserved.iter().any(|(other, _)| other == name) {
         notes.push("unserved: not in the configuration".to_owned());

@@ -2,9 +2,14 @@
 //!
 //! Guarantees: `relay` and `doctor` reach a destination in the same way. Does not: send anything.
 
-use counterfoil_core::domain::Idempotent;
-use counterfoil_relay::transport::http::{AskOptions, HttpOptions, HttpTransport, Proxy};
+use std::sync::Arc;
 
+use counterfoil_core::domain::Idempotent;
+use counterfoil_core::port::Transport;
+use counterfoil_relay::transport::http::{AskOptions, HttpOptions, HttpTransport, Proxy};
+use counterfoil_relay::transport::log::LogTransport;
+
+use crate::config::destination::Way;
 use crate::config::{Config, DestinationSettings, RelaySettings};
 use crate::exit::Failure;
 
@@ -13,6 +18,18 @@ use crate::exit::Failure;
 /// # Errors
 /// What the transport refuses, such as a certificate that cannot be read.
 pub(super) fn transport(
+    config: &Config,
+    settings: &RelaySettings,
+    destination: &DestinationSettings,
+    receipt_url: Option<String>,
+) -> Result<Arc<dyn Transport>, Failure> {
+    Ok(match destination.way {
+        Way::Http => Arc::new(http(config, settings, destination, receipt_url)?),
+        Way::Log { body } => Arc::new(LogTransport::new().body(body)),
+    })
+}
+
+fn http(
     config: &Config,
     settings: &RelaySettings,
     destination: &DestinationSettings,

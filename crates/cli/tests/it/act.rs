@@ -152,7 +152,7 @@ fn by_filter_a_script_gives_the_word_and_nothing_in_doubt_is_touched() {
     let retry = |more: &[&str]| run(&desk, &[&["retry"], &filter[..], more].concat());
     retry(&[]).refuses(2, &["nobody to ask", "--dry-run", "--yes", "name commands by id"]);
     let dry = retry(&["--dry-run"]);
-    assert!(dry.is_done().out.starts_with("retry: 5 commands found, 3 would be tried"), "{dry:?}");
+    assert!(dry.is_done().out.starts_with("retry: 5 commands found, 3 would be done"), "{dry:?}");
     assert!(dry.out.contains("left alone: 2, such as doubt-1: it is in doubt"), "{dry:?}");
     assert_eq!(actions(&desk, "1"), 0, "a dry run does nothing");
     let one = retry(&["--limit", "1", "--yes", "--json"]);

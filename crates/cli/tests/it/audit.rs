@@ -51,7 +51,7 @@ fn violated(desk: &Desk, id: &str) {
 fn what_was_delivered_holds_on_both_sides() {
     let desk = delivered();
     let report = audit(&desk).json();
-    assert_eq!(report, json!({ "holds": true, "checked": 3, "violations": [] }));
+    assert_eq!(report, json!({ "holds": true, "checked": 3, "acknowledged": 0, "violations": [] }));
     let told = desk.run(&["audit", "--inbox", "sqlite:shipping.db", "--full"]);
     let all = "the audit holds: 3 commands, 0 events, 3 expected ids, 3 keys of the receiver";
     assert!(told.is_done().out.contains(all), "{told:?}");

@@ -23,7 +23,8 @@ fn one<'c>(checks: &'c [Value], check: &str, verdict: &str) -> &'c Value {
     let found: Vec<_> = checks.iter().filter(|found| found["check"] == check).collect();
     assert_eq!(found.len(), 1, "{check}: {checks:#?}");
     assert_eq!(found[0]["verdict"], verdict, "{found:#?}");
-    assert_eq!(found[0]["help"].is_string(), verdict == "wrong", "a way out: {found:#?}");
+    let has_way_out = verdict == "wrong" || check == "parked";
+    assert_eq!(found[0]["help"].is_string(), has_way_out, "a way out: {found:#?}");
     found[0]
 }
 
@@ -57,7 +58,7 @@ fn all_well_exits_0_and_every_check_is_one_line() {
     for check in ["library", "store", "durability", "source", "clock", "trigger"] {
         one(&checks, check, "ok");
     }
-    holds(one(&checks, "store", "ok"), &["orders.db", "version 7"]);
+    holds(one(&checks, "store", "ok"), &["orders.db", "version 8"]);
     holds(one(&checks, "durability", "ok"), &["journal_mode wal", "synchronous full"]);
     one(&checks, "contract", "ok");
     let asked = one(&checks, "ask", "ok");
@@ -141,6 +142,28 @@ fn unserved_and_paused_destinations_are_wrong() {
     let (_, checks) = doctor(&desk);
     holds(one(&checks, "paused", "wrong"), &["ana", "stock-taking", "2025-11-29T13:00:00Z"]);
     holds(one(&checks, "trigger", "wrong"), &["counterfoil_destination_no_update", "is missing"]);
+}
+
+/// It was silent about what is parked, and called what a person must end "unserved".
+#[test]
+fn what_is_parked_is_named_with_the_next_step_and_is_not_unserved() {
+    let (desk, _receiver, _) = delivered();
+    let no = "HTTP/1.1 400 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let other = format!(
+        "[store]\nurl = \"sqlite:orders.db\"\n[destination.billing]\ntransport = \"http\"\n\
+         url = \"http://127.0.0.1:{}/\"\nidempotent = \"forever\"\n",
+        crate::relay::answering(no)
+    );
+    std::fs::write(desk.path("other.toml"), other).unwrap();
+    let what = ["enqueue", "b", "--to", "billing", "--kind", "k", "--body", "1"];
+    desk.run(&[&what[..], &["--store", "sqlite:orders.db"]].concat()).is_done();
+    let ended = desk.run(&["relay", "--until-idle", "--config", "other.toml"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let (code, checks) = doctor(&desk);
+    let parked = one(&checks, "parked", "note");
+    assert_eq!((parked["destination"].as_str(), code), (Some("billing"), Some(0)), "{checks:?}");
+    holds(parked, &["1 dead", "counterfoil list --groups --destination billing"]);
+    assert_eq!(desk.run(&["status", "--json"]).json()["unserved"], serde_json::json!({}));
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn an_expiry_is_a_time_or_a_length_of_time() {
     assert!(desk.show("b")["expires_at"].as_str() > desk.show("b")["recorded_at"].as_str());
     let told = desk.run(&[&["show", "a"][..], &STORE].concat());
     let words =
-        ["expires at 2031-01-01T00:00:00Z", "if it still waits at 2031", "it ends, expired"];
+        ["its expiry: 2031-01-01T00:00:00Z", "if it still waits at 2031", "it ends, expired"];
     for word in words {
         assert!(told.is_done().out.contains(word), "{word}: {told:?}");
     }

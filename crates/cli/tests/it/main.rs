@@ -12,27 +12,42 @@
 
 mod act;
 mod announce;
+mod answers;
 mod api;
 mod api_relay;
 mod api_schemathesis;
 mod audit;
 mod backup;
+mod bulk;
+mod by_hand;
 mod configuration;
 mod disk;
 mod doctor;
 mod drill;
 mod drill_contract;
+mod dry_run;
 mod enqueue;
+mod failure_group;
 mod fault;
+#[cfg(feature = "otlp")]
+mod http_server;
 mod import;
 mod init;
+mod lane;
+mod log;
 mod look;
 mod manual;
 mod operations;
+mod outage;
 mod page;
 mod program;
 mod readme;
 mod receiver;
 mod relay;
 mod restored;
+mod standing;
+mod story;
 mod stranger;
+#[cfg(feature = "otlp")]
+mod traces;
+mod verb;

@@ -38,7 +38,7 @@ fn keys_of<'s>(source: &'s str, table: &str) -> Vec<&'s str> {
 #[test]
 fn every_key_of_the_configuration_has_its_row() {
     let source = read("crates/cli/src/config/file.rs");
-    let all = ["ask", "habits", "tls", "api", "announce"]
+    let all = ["ask", "habits", "tls", "api", "announce", "telemetry"]
         .map(|file| read(&format!("crates/cli/src/config/{file}.rs")));
     let all = format!("{source}{}", all.concat());
     let mut keys = BTreeSet::new();
@@ -48,6 +48,7 @@ fn every_key_of_the_configuration_has_its_row() {
         ("StoreTable", "[store] "),
         ("RelayTable", "[relay] "),
         ("AnnounceTable", "[announce] "),
+        ("TelemetryTable", "[telemetry] "),
         ("ApiTable", "[api] "),
         ("TokenTable", "[api] tokens."),
         ("AuditTable", "[audit] "),

@@ -82,13 +82,17 @@ impl Desk {
         let mut command = Command::new(env!("CARGO_BIN_EXE_counterfoil"));
         command.args(args).current_dir(self.folder.path());
         command.env_remove("COUNTERFOIL_STORE").env_remove("COUNTERFOIL_LOG");
+        let of_traces = std::env::vars().filter(|(name, _)| name.starts_with("OTEL_"));
+        for (name, _) in of_traces {
+            command.env_remove(name);
+        }
         command.env("NO_COLOR", "1").stdin(Stdio::null());
         command
     }
 
     /// Runs to the end.
     pub(crate) fn run(&self, args: &[&str]) -> Said {
-        said(self.command(args))
+        run(self.command(args))
     }
 
     /// Runs to the end with `input` on standard input.
@@ -156,7 +160,8 @@ pub(crate) fn configuration(port: u16, idempotent: &str, more: &str) -> String {
     )
 }
 
-fn said(mut command: Command) -> Said {
+/// Runs a command to its end.
+pub(crate) fn run(mut command: Command) -> Said {
     text(command.output().unwrap())
 }
 

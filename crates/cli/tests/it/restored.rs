@@ -20,7 +20,8 @@ fn what_is_open_becomes_in_doubt_and_the_act_is_recorded() {
     for id in ["a", "b"] {
         let shown = desk.show(id);
         assert_eq!(shown["in_doubt"], true);
-        assert!(shown["first_sent_at"].is_string(), "{shown}");
+        assert!(shown["first_sent_at"].is_null(), "nobody sent it: {shown}");
+        assert_eq!(shown["actions"][0]["what"], "restored", "{shown}");
     }
     let acts = "SELECT count(*) FROM counterfoil_operator_action WHERE verb = 'restored'
                 AND about = 'store' AND actor = 'ana'";
@@ -28,6 +29,8 @@ fn what_is_open_becomes_in_doubt_and_the_act_is_recorded() {
     let told = desk.run(&[&["show", "a"][..], &STORE].concat());
     assert!(told.is_done().out.contains("next: it waits for a person, as uncertain"), "{told:?}");
     assert!(told.out.contains("no contract is stored"), "{told:?}");
+    assert!(told.out.contains("restored: ana: from a backup taken at 20"), "{told:?}");
+    assert!(!told.out.contains("first sent"), "{told:?}");
 }
 
 #[test]

@@ -185,6 +185,7 @@ mod tests {
             now: "pending",
             attempt: 1,
             took: Span::from_secs(1),
+            trace: None,
         }
     }
 
@@ -210,8 +211,8 @@ mod tests {
         let counters = Counters::default();
         for n in 0..DESTINATIONS_MAX + 100 {
             let (command, destination) = ("a".to_owned(), format!("d{n}"));
-            let (state, reason) = (State::Dead, String::new());
-            counters.notice(&Notice::Parked { command, destination, state, reason });
+            let (state, reason, trace) = (State::Dead, String::new(), None);
+            counters.notice(&Notice::Parked { command, destination, state, reason, trace });
         }
         let counts = counters.all();
         assert_eq!(counts.destinations.len(), DESTINATIONS_MAX + 1);

@@ -14,7 +14,7 @@ use crate::scene::{EYE, SHOP, in_a_file, options};
 async fn it_holds_and_says_what_does_not() {
     let scene = in_a_file(options()).await;
     scene.enqueue("a").await;
-    let holds = json!({"holds": true, "checked": 1, "violations": []});
+    let holds = json!({"holds": true, "checked": 1, "acknowledged": 0, "violations": []});
     assert_eq!(scene.get("/v1/audit", &[EYE]).await.json(), holds);
     scene.get("/v1/audit", &[SHOP]).await.refused(403, "CF1002");
     scene.get("/v1/audit?full=1", &[EYE]).await.refused(400, "CF1026");

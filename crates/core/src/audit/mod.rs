@@ -96,6 +96,7 @@ async fn check_commands<S: Store>(
         let facts = store.facts(from, page).await?;
         for command in &facts.commands {
             findings.checked.commands += 1;
+            findings.checked.acknowledged += command.acknowledged().0 as u64;
             findings.add(of_command(command));
         }
         for expect in expect {

@@ -20,6 +20,8 @@ pub struct Checked {
     pub expected: u64,
     /// Keys of the receiver's book.
     pub keys: u64,
+    /// Contradictions that somebody has looked into, so that they break no law any more.
+    pub acknowledged: u64,
 }
 
 /// What an audit came to.
@@ -47,6 +49,7 @@ impl AuditReport {
         mine.destinations += theirs.destinations;
         mine.expected += theirs.expected;
         mine.keys += theirs.keys;
+        mine.acknowledged += theirs.acknowledged;
         self.holds &= other.holds;
         self.found += other.found;
         self.violations.extend(other.violations);

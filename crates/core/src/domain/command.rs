@@ -12,6 +12,7 @@ use super::digest::{Digest, FieldDigest};
 use super::id::{CommandId, Destination, IdRefused, Kind, OrderingKey, Stream};
 use super::json;
 use super::time::Micros;
+use super::trace_context;
 
 /// The most bytes a body may have by the guard: 16 MiB. Library and relay refuse more than
 /// `body_bytes_max`, 1 MiB by default.
@@ -225,6 +226,23 @@ impl Command {
         self
     }
 
+    /// Stores the context in which the command is recorded, a `traceparent` of W3C Trace Context:
+    /// each attempt's span links to it, and it travels as `ce-traceparent`. What is no such value
+    /// is stored and travels too, and nothing links to it.
+    ///
+    /// # Example
+    /// ```
+    /// use counterfoil_core::domain::Command;
+    /// let context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    /// let command = Command::json("a", "shipping", "order.paid", &())?.traceparent(context);
+    /// assert_eq!(command.headers["ce-traceparent"], context);
+    /// # Ok::<(), counterfoil_core::domain::CommandRefused>(())
+    /// ```
+    #[must_use]
+    pub fn traceparent(self, traceparent: impl Into<String>) -> Self {
+        self.header(trace_context::STORED_HEADER, traceparent)
+    }
+
     /// Sets the media type.
     #[must_use]
     pub fn content_type(mut self, content_type: impl Into<String>) -> Self {
@@ -292,6 +310,12 @@ impl Command {
             let refused = |why| CommandRefused::Header { id: self.name(), name: name.clone(), why };
             if name.is_empty() || !name.bytes().all(is_token_byte) {
                 return Err(refused("is no header name; use letters, digits and hyphens"));
+            }
+            if name.eq_ignore_ascii_case("traceparent") {
+                return Err(refused(
+                    "is that of the request, which has a span of its own; store yours as \
+                     ce-traceparent, to which that span links",
+                ));
             }
             if !header_may_travel(name) {
                 return Err(refused(

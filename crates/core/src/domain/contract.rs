@@ -3,12 +3,10 @@
 //! Guarantees: a [`Terms`] that passes [`Terms::check`] cannot resend a key that the receiver has
 //! forgotten. Does not: hold urls, secrets or limits; those are each relay's own.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::backoff::Pace;
+use super::difference::{self, Difference};
 use super::habits::{Habits, Meaning, NotThere, is_default};
 use super::time::{Micros, Span};
 use super::window;
@@ -116,34 +114,13 @@ impl Contract {
     /// they agree.
     #[must_use]
     pub fn differing(&self, stored: &[u8]) -> Vec<String> {
-        let Ok(stored) = serde_json::from_slice::<Value>(stored) else {
-            return vec!["everything: the stored one is no JSON".into()];
-        };
-        let mut names = Vec::new();
-        match serde_json::to_value(self) {
-            Ok(given) => differing("", &stored, &given, &mut names),
-            Err(_) => names.push("everything".into()),
-        }
-        names
+        self.differences(stored).into_iter().map(|one| one.name).collect()
     }
-}
 
-/// Adds the names under which two contracts differ; habits are told apart by their own names.
-fn differing(name: &str, stored: &Value, given: &Value, names: &mut Vec<String>) {
-    let both = (stored.as_object(), given.as_object());
-    let is_nested = matches!(name, "" | "habits" | "ask");
-    let (Some(one), Some(other), true) = (both.0, both.1, is_nested) else {
-        if stored != given {
-            names.push(name.into());
-        }
-        return;
-    };
-    let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    for key in keys {
-        let inner = if name == "ask" { format!("ask.{key}") } else { key.clone() };
-        let empty = if key == "habits" { Value::Object(Map::new()) } else { Value::Null };
-        let of = |map: &Map<String, Value>| map.get(key).unwrap_or(&empty).clone();
-        differing(&inner, &of(one), &of(other), names);
+    /// What a stored contract says otherwise, with both values; empty where they agree.
+    #[must_use]
+    pub fn differences(&self, stored: &[u8]) -> Vec<Difference> {
+        difference::between(self, stored)
     }
 }
 
@@ -241,22 +218,6 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_differing_contract_names_what_differs() {
-        let mut contract = Contract::new(Idempotent::Forever);
-        let stored = serde_json::to_vec(&contract).unwrap();
-        assert!(contract.differing(&stored).is_empty());
-        contract.ask = Some(Asking::new(Span::from_secs(60)));
-        let asking = serde_json::to_vec(&contract).unwrap();
-        assert_eq!(contract.differing(&stored), ["ask"]);
-        contract.ask = Some(Asking { max_asks: 3, ..Asking::new(Span::from_secs(60)) });
-        contract.habits.answers.insert(409, Meaning::Completed);
-        contract.completion = Completion::Receipt;
-        assert_eq!(contract.differing(&asking), ["ask.max_asks", "completion", "answers"]);
-        assert_eq!(contract.differing(b"?").len(), 1);
-        assert_eq!(serde_json::from_slice::<Contract>(&asking).unwrap().habits, Habits::default());
-    }
 
     #[test]
     fn an_answer_that_asks_needs_a_receiver_that_can_be_asked() {

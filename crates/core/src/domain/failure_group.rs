@@ -57,7 +57,8 @@ impl FailureGroups {
     }
 }
 
-/// A reason without its particulars: words that hold a digit become `#`, quoted text `"…"`.
+/// A reason without its particulars: words that hold a digit, an `@` or a `://` become `#`, quoted
+/// text `"…"`.
 ///
 /// A status such as `HTTP 503` is kept: a number of three digits after `HTTP` says what happened.
 #[must_use]
@@ -79,7 +80,7 @@ pub fn normalised(reason: &str) -> String {
         if opens {
             out.push_str("\"…\"");
             quoted = !closes;
-        } else if is_status || !word.contains(|c: char| c.is_ascii_digit()) {
+        } else if is_status || !is_particular(word) {
             out.push_str(word);
         } else {
             out.push('#');
@@ -90,6 +91,11 @@ pub fn normalised(reason: &str) -> String {
         Some((end, _)) => out[..end].to_owned(),
         None => out,
     }
+}
+
+/// Numbers, ids and most addresses hold a digit; a URL or a mail address may do without.
+fn is_particular(word: &str) -> bool {
+    word.contains(|c: char| c.is_ascii_digit() || c == '@') || word.contains("://")
 }
 
 #[cfg(test)]
@@ -106,6 +112,10 @@ mod tests {
         assert_eq!(
             normalised("rejected: HTTP 400: no article \"blue shoe 7\" in stock"),
             "rejected: HTTP 400: no article \"…\" in stock"
+        );
+        assert_eq!(
+            normalised("no answer from https://shop.example/orders for ann@shop.example"),
+            "no answer from # for #"
         );
         assert_eq!(normalised(""), "");
         assert!(normalised(&"long ".repeat(1000)).chars().count() <= CHARS_MAX);

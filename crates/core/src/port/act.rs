@@ -4,7 +4,7 @@
 //! actor, in the same transaction. Does not: decide what is allowed; `domain::transition` does.
 
 use crate::domain::transition::Verdict;
-use crate::domain::{Reason, State};
+use crate::domain::{Input, Micros, Position, Reason, State};
 
 /// Who acts, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,22 @@ impl Act {
             Self::Redeliver { .. } => "redeliver",
         }
     }
+
+    /// What the state machine is asked; `expires_at` is the command's.
+    #[must_use]
+    pub fn input(&self, actor: &Actor, expires_at: Option<Micros>) -> Input {
+        let (name, reason) = (actor.name.clone(), actor.reason.clone());
+        match self.clone() {
+            Self::Retry { may_act_twice } => Input::Retry { may_act_twice, expires_at },
+            Self::Resolve(verdict) => Input::Resolve { verdict, evidence: reason, actor: name },
+            Self::Cancel => Input::Cancel { actor: name, reason },
+            Self::Redeliver { may_act_twice } => Input::Redeliver { may_act_twice, expires_at },
+        }
+    }
+
+    const fn sends(&self) -> bool {
+        matches!(self, Self::Retry { .. } | Self::Redeliver { .. })
+    }
 }
 
 /// One command and what is done to it.
@@ -56,6 +72,45 @@ pub struct Deed {
     pub act: Act,
     /// Found by a filter, not named: refused where the command is uncertain or in doubt.
     pub by_filter: bool,
+}
+
+impl Deed {
+    /// What refuses the deed before the state machine is asked: for stores, and for whoever
+    /// foresees what a store would say.
+    #[must_use]
+    pub fn refused_before(&self, position: &Position, is_erased: bool) -> Option<Reason> {
+        if is_erased && self.act.sends() {
+            return Some(Reason::Erased);
+        }
+        let is_doubtful = match position {
+            Position::Open(open) => open.in_doubt || open.state == State::Uncertain,
+            Position::Ended(_) => false,
+        };
+        (self.by_filter && is_doubtful).then_some(Reason::InDoubt)
+    }
+
+    /// Whether the deed, of a command that has ended, says which of two contradicting words is
+    /// true: then it is recorded where a contradiction stands that nobody has looked into, and
+    /// the receipt stays. By a filter nobody looks.
+    #[must_use]
+    pub const fn acknowledges(&self) -> bool {
+        let says = matches!(&self.act, Act::Resolve(Verdict::Completed { .. } | Verdict::Rejected));
+        says && !self.by_filter
+    }
+}
+
+/// What the record of a restore says, for people and for [`restored_from`].
+#[must_use]
+pub fn restored_reason(at: Micros) -> String {
+    format!("restored from a backup taken at {} µs UTC", at.get())
+}
+
+/// When the backup was taken, as the record of a restore says; `None` where it is none.
+#[must_use]
+pub fn restored_from(reason: &str) -> Option<Micros> {
+    let number =
+        reason.strip_prefix("restored from a backup taken at ")?.strip_suffix(" µs UTC")?;
+    number.parse().ok().map(Micros::new)
 }
 
 /// What came of a deed.

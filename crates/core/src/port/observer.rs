@@ -2,7 +2,7 @@
 //!
 //! Guarantees: every notice names the command or destination it is about. Does not: carry bodies.
 
-use crate::domain::{CommandId, Destination, Micros, Span, State};
+use crate::domain::{CommandId, Destination, Micros, Span, State, TraceContext};
 
 /// Something that happened. Documented as a table in `docs/observer.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub enum Notice {
         attempt: u32,
         /// How long the send took.
         took: Span,
+        /// The attempt's span; `None` where nothing is traced.
+        trace: Option<TraceContext>,
     },
     /// A command now waits for a person.
     Parked {
@@ -56,6 +58,8 @@ pub enum Notice {
         state: State,
         /// Why.
         reason: String,
+        /// The span of the attempt that led to it; `None` where none did or nothing is traced.
+        trace: Option<TraceContext>,
     },
     /// A settle came after its lease had gone to another; recorded, changes no state.
     Late {
@@ -65,6 +69,8 @@ pub enum Notice {
         outcome: &'static str,
         /// Its evidence ended the command, or contradicts its receipt.
         counted: bool,
+        /// The attempt's span; `None` where nothing is traced.
+        trace: Option<TraceContext>,
     },
     /// The lease of a handler in this process went to another while it is at work; it is left to
     /// run, and its settle will come late.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::act::LaneStatus;
+use super::act::{LaneStatus, restored_from};
 use crate::domain::laws::CommandFacts;
 use crate::domain::{Delivery, Micros, Span, State};
 
@@ -24,8 +24,19 @@ pub struct Status {
     pub paused: BTreeMap<String, String>,
     /// Paused destinations: since when, and by whom.
     pub paused_by: BTreeMap<String, (Micros, String)>,
+    /// By destination: pending commands that have an expiry.
+    pub expiring: BTreeMap<String, Expiring>,
     /// Lanes where a parked command blocks others, most waiting first, at most [`BLOCKED_MAX`].
     pub blocked: Vec<LaneStatus>,
+}
+
+/// Pending commands of one destination that have an expiry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expiring {
+    /// How many.
+    pub count: u64,
+    /// The earliest expiry among them.
+    pub first: Micros,
 }
 
 /// The most blocked lanes that a status names.
@@ -98,6 +109,12 @@ pub struct Listed {
     pub recorded_at: Micros,
     /// The last outcome, for people.
     pub last_outcome: Option<String>,
+    /// Ends unsent after this time.
+    pub expires_at: Option<Micros>,
+    /// The first send of its round that may have acted.
+    pub first_sent_at: Option<Micros>,
+    /// Its content was erased on request.
+    pub is_erased: bool,
 }
 
 /// A receipt in a story.
@@ -117,6 +134,8 @@ pub struct ReceiptStory {
     pub attempts: u32,
     /// The newest token.
     pub token: i64,
+    /// The first send of the round that may have acted.
+    pub first_sent_at: Option<Micros>,
     /// The body's digest.
     pub digest: Option<String>,
     /// When.
@@ -157,7 +176,8 @@ pub struct Story {
     pub not_before: Option<Micros>,
     /// Ends unsent after this time.
     pub expires_at: Option<Micros>,
-    /// The first send that may have acted.
+    /// The first send of its round that may have acted: what the receiver's memory is counted from.
+    /// See [`Story::sends`] for all rounds.
     pub first_sent_at: Option<Micros>,
     /// How far it is, whole, if it is open: what comes next follows from it.
     pub delivery: Option<Delivery>,
@@ -169,8 +189,10 @@ pub struct Story {
     pub receipts: Vec<ReceiptStory>,
     /// Attempts that did not go plainly well, contradictions, oldest first.
     pub tries: Vec<Told>,
-    /// What people did, oldest first.
+    /// What people did, oldest first; a restore that found it open is among it.
     pub actions: Vec<Told>,
+    /// A report says otherwise than its receipt, and nobody has looked into that since.
+    pub contradicted: bool,
     /// It is archived: only the tombstone stands here.
     pub archived: bool,
 }
@@ -180,6 +202,41 @@ impl Story {
     #[must_use]
     pub fn state(&self) -> Option<State> {
         State::from_name(&self.listed.state)
+    }
+
+    /// When it was first sent, of all rounds, and when last, as far as the rows tell; sends that
+    /// surely did not leave are none.
+    ///
+    /// A token is drawn from the clock at the claim, so it tells when its attempt began.
+    #[must_use]
+    pub fn sends(&self) -> Option<(Micros, Micros)> {
+        let backups = || self.actions.iter().filter(|told| told.what == "restored");
+        // A restore dates what it doubts by the backup, sent or not.
+        let is_real = |at: &Micros| !backups().any(|told| restored_from(&told.reason) == Some(*at));
+        let rounds = self.receipts.iter().map(|receipt| receipt.first_sent_at);
+        let firsts = rounds.chain([self.first_sent_at]).flatten().filter(is_real);
+        let left = |told: &&Told| {
+            matches!(told.what.as_str(), "send" | "late") && told.outcome != "not_sent"
+        };
+        let tries = self.tries.iter().filter(left).map(|told| told.token);
+        let by_relay = |receipt: &&ReceiptStory| receipt.source.as_deref() == Some("relay");
+        let ended = self.receipts.iter().filter(by_relay).map(|receipt| receipt.token);
+        let under_way = |open: &&Delivery| matches!(open.state, State::Sending | State::Published);
+        let open = self.delivery.iter().filter(under_way).map(|open| open.token.get());
+        let tokens = tries.chain(ended).chain(open).map(Micros::new);
+        let sends = firsts.chain(tokens.filter(|at| *at >= self.listed.recorded_at));
+        sends.fold(None, |both, at| match both {
+            None => Some((at, at)),
+            Some((first, last)) => Some((at.min(first), at.max(last))),
+        })
+    }
+
+    /// Whether it was open at that time: each receipt ends it, each redelivery opens it again.
+    #[must_use]
+    pub fn was_open_at(&self, at: Micros) -> bool {
+        let began = self.actions.iter().filter(|told| told.what == "redeliver" && told.at <= at);
+        let ended = self.receipts.iter().filter(|receipt| receipt.recorded_at <= at);
+        !self.archived && self.listed.recorded_at <= at && ended.count() <= began.count()
     }
 }
 

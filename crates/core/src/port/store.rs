@@ -86,6 +86,15 @@ pub enum StoreError {
     /// COMMIT failed and it is not known whether it took effect; look the id up.
     #[error("it is not known whether the write took effect ({0}); repeat it with the same id")]
     NotKnown(String),
+    /// A page was to go on after a command that does not stand, or no more.
+    #[error(
+        "no command {id:?} stands here to go on after; give the last one of the page before, or \
+         begin again without"
+    )]
+    NoCursor {
+        /// The command.
+        id: String,
+    },
     /// Trying again will not help.
     #[error("the store is broken: {0}")]
     Broken(String),
@@ -272,9 +281,10 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Ends what is past its `expires_at` and pending, at most `limit`, wherever it is bound for:
     /// `expired`, or in doubt by the destination's stored contract. What is in doubt behind another
-    /// of its lane is left until its turn. Gives lanes that nothing blocks
-    /// any more their next turn, as many, going on where the last sweep stopped. What it parks is
-    /// announced as [`Exchange::announce`] says. With nothing to do it only reads.
+    /// of its lane is left until its turn. Gives their next turn to lanes that nothing blocks any
+    /// more: first to those that a stranger's statement has freed, `limit` or more; then it looks
+    /// at `limit` others, going on where the last sweep stopped. What it parks is announced as
+    /// [`Exchange::announce`] says. With nothing to do it only reads.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -297,7 +307,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Option<CommandId>, StoreError>> + Send;
 
     /// Does what people ask, each deed by itself, in one transaction; each that changes something
-    /// leaves an `operator_action`. In the order of the deeds.
+    /// leaves an `operator_action`. In the order of the deeds. A [`Deed::acknowledges`] of an ended
+    /// command whose contradiction nobody has looked into is recorded, and changes nothing else.
     ///
     /// # Errors
     /// [`StoreError`]: then none was done, or it is not known.
@@ -307,7 +318,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         actor: Actor,
     ) -> impl Future<Output = Result<Vec<Acted>, StoreError>> + Send;
 
-    /// Lets a paused destination go on; recorded with the actor. `false`: it was not paused.
+    /// Lets a paused destination go on; recorded with the actor, and with the reason unless it is
+    /// empty. `false`: it was not paused.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -315,6 +327,7 @@ pub trait Store: Clone + Send + Sync + 'static {
         &self,
         destination: &Destination,
         actor: &str,
+        reason: &str,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// What stands about the lanes after `(destination, ordering key)`, at most `limit`, in order.
@@ -368,7 +381,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Commands, newest last, by filter and cursor.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`]; [`StoreError::NoCursor`] where [`Filter::after`] is no command of the outbox.
     fn list(&self, filter: Filter) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
 
     /// All that stands about one command; `None` if it was never recorded.

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::gate::Gate;
-use crate::domain::{Answer, CommandId, Micros, OutboxRow, Outcome, Span, Token};
+use crate::domain::{Answer, CommandId, Micros, OutboxRow, Outcome, Span, Token, TraceContext};
 
 /// A boxed future, so that a relay can hold transports of many kinds.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -30,6 +30,9 @@ pub struct Attempt {
     pub now: Micros,
     /// Pass it right before the first byte may leave; see [`Gate`].
     pub gate: Arc<Gate>,
+    /// This attempt's own span, which the receiver's may have for a parent; `None` where nothing
+    /// is traced.
+    pub trace: Option<TraceContext>,
 }
 
 /// A question about one command.
@@ -41,6 +44,8 @@ pub struct Question {
     pub source: Arc<str>,
     /// The store's time when the question begins.
     pub now: Micros,
+    /// This question's own span; `None` where nothing is traced.
+    pub trace: Option<TraceContext>,
 }
 
 /// Sends commands to one destination.

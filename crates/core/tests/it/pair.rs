@@ -196,6 +196,11 @@ fn a_doubt_comes_from_what_may_have_acted_only() {
             Input::Settled { outcome: Outcome::Unknown { .. } | Outcome::Ask { .. }, .. } => {
                 pair.is_own()
             }
+            // A redelivery whose key an earlier round used, and whose window is over.
+            Input::Due { .. } if before.state == State::Pending => {
+                let first = before.first_sent_at;
+                first.is_some() && !pair.terms.is_safe_to_repeat(first, NOW)
+            }
             Input::Due { .. } | Input::Unreadable { .. } => flying,
             Input::Restored { .. } => true,
             _ => false,

@@ -190,13 +190,15 @@ fn redeliver_opens_an_ended_command_again() {
     let window = terms(day(), false);
     let again = opened(transition(&sent(600), redeliver(false), &window, NOW));
     assert_eq!((again.state, again.round, again.attempts), (State::Pending, 3, 0));
-    assert_eq!((again.in_doubt, again.first_sent_at), (false, None));
+    let first = Some(before(600));
+    assert_eq!((again.in_doubt, again.first_sent_at), (false, first), "the window goes on");
     assert_eq!(again.token, TOKEN, "the token goes on from the receipt's");
     assert!(again.token.next(Micros::new(0)) > TOKEN);
     for (position, terms) in [(sent(100_000), &window), (sent(600), &keyless())] {
         let plain = transition(&position, redeliver(false), terms, NOW);
         assert_eq!(refused(plain), Reason::MayActTwice);
-        opened(transition(&position, redeliver(true), terms, NOW));
+        let again = opened(transition(&position, redeliver(true), terms, NOW));
+        assert_eq!(again.first_sent_at, None, "a person's word begins a window anew");
     }
     let expired = Position::Ended(ended(ReceiptOutcome::Expired, None));
     let answer = transition(&expired, redeliver(true), &window, NOW);

@@ -5,3 +5,4 @@
 pub mod handler;
 #[cfg(feature = "http")]
 pub mod http;
+pub mod log;

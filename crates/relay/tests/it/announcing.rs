@@ -8,7 +8,7 @@ use counterfoil_core::domain::{Destination, Judge, Outcome};
 use counterfoil_core::port::{Announce, Notice};
 use counterfoil_testkit::Script;
 
-use crate::scene::{AtWork, SHIPPING, Scene, paid, pass, secs};
+use crate::scene::{AtWork, SHIPPING, Scene, paid, parks, pass, secs};
 
 fn refused() -> Script {
     Script::answer(Outcome::Rejected { reason: "HTTP 400".into(), by: Judge::Status })
@@ -59,6 +59,7 @@ async fn what_a_sweep_parks_is_announced_too() {
     pass(30.0).await;
     assert_eq!(scene.state("A").await, "uncertain");
     assert_eq!(scene.state("counterfoil.parked:A:1").await, "completed");
+    assert_eq!(scene.heard.count(parks("A")), 1, "and told to the observer");
     relay.stop().await;
 }
 

@@ -208,6 +208,29 @@ async fn what_waits_behind_an_open_breaker_is_taken_up_after_it() {
     relay.stop().await;
 }
 
+/// It was under way when the breaker opened, and ends well long before the next probe.
+#[tokio::test(start_paused = true)]
+async fn a_success_of_an_older_attempt_closes_it_without_a_probe() {
+    let scene = Scene::new();
+    for number in 0..20 {
+        scene.enqueue(&format!("A-{number:02}")).await;
+    }
+    let wire = Wire::new(|id, at| match (id, at < Duration::from_secs(5)) {
+        ("A-00", true) => done(5_000),
+        (_, true) => down(),
+        (_, false) => done(1),
+    });
+    let served = vec![scene.serving(SHIPPING, wire.clone())];
+    let relay = scene.start_on(&scene.store, served, scene.options().workers(6));
+    pass(4.9).await;
+    assert_eq!((opened(&scene), closed(&scene)), (1, 0));
+    assert_eq!(wire.between(0.5, 4.9).len(), 2, "the probes after 1 s and 2 s more");
+    pass(1.0).await;
+    assert_eq!(closed(&scene), 1, "the next probe would be at 7 s");
+    assert!(wire.between(5.0, 5.9).len() >= 12, "all that are due go on");
+    relay.stop().await;
+}
+
 /// `--until-idle` waits for what an open breaker holds back, and ends when that ends.
 #[tokio::test(start_paused = true)]
 async fn until_idle_waits_out_an_open_breaker() {

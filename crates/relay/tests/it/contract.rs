@@ -75,7 +75,9 @@ async fn a_contract_that_differs_is_refused_until_it_is_replaced_once() {
     assert_eq!(error.code(), "CF0906");
     let words = error.to_string();
     assert!(words.contains("shipping") && words.contains("--replace-contract"), "{words}");
-    assert!(words.contains("it says otherwise about ask, give_up_after:"), "{words}");
+    let values = "it says otherwise about ask (stored: none, here: max_asks 20, quiet 1m), \
+                  give_up_after (stored: 20h, here: 1m): restore the old values";
+    assert!(words.contains(values), "{words}");
     let RelayError::ContractDiffers { names, .. } = error else { panic!("{error}") };
     assert_eq!(names, ["ask", "give_up_after"]);
     assert_eq!(scene.state("A").await, "pending");

@@ -136,7 +136,7 @@ async fn two_days_of_pause() {
     let before = wire.sends().len();
     pass(2.0 * 86_400.0).await;
     assert_eq!(wire.sends().len(), before, "nothing is sent while it is paused");
-    assert!(scene.store.resume(&shipping, "ann").await.unwrap());
+    assert!(scene.store.resume(&shipping, "ann", "").await.unwrap());
     pass(120.0).await;
     for number in 0..100 {
         assert_eq!(scene.state(&format!("A-{number}")).await, "completed");

@@ -77,6 +77,7 @@ async fn attempt(scene: &Scene) -> Attempt {
         source: "urn:test".into(),
         now: scene.store.now().unwrap(),
         gate: Arc::new(Gate::new(Arc::new(SystemClock), counterfoil_core::domain::Micros::LATEST)),
+        trace: None,
     }
 }
 

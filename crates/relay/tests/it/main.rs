@@ -10,6 +10,7 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod alert;
 mod announcing;
 mod answering;
 mod asking;
@@ -40,6 +41,7 @@ mod sqlite_file;
 mod stop;
 mod store_failure;
 mod table;
+mod trace;
 mod watched_store;
 mod wire;
 mod worker;

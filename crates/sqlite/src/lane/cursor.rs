@@ -1,7 +1,9 @@
 //! Looks for lanes that nobody holds the turn of, a few at a time.
 //!
-//! Guarantees: all lanes with an open command are looked at in turn, and a look only reads. Does
-//! not: give the turn; the sweep that looked does, in its write.
+//! Guarantees: all lanes in which a command waits are looked at in turn, and a look only reads.
+//! Does not: give the turn, the sweep that looked does, in its write; find soon what a stranger's
+//! statement has freed, since that leaves a note. What it finds was freed by another contract, or
+//! by hand.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +12,7 @@ use counterfoil_core::domain::contract::OnParked;
 use counterfoil_core::domain::{Contract, Idempotent, State};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::Lane;
+use super::{Lane, Told};
 use crate::destination;
 use crate::row::{bytes, lossy};
 use crate::sql::Sql;
@@ -75,8 +77,10 @@ fn is_stuck(
     rules: &mut HashMap<String, OnParked>,
 ) -> rusqlite::Result<bool> {
     let name = [lane.destination, lane.key];
-    let has_turn = store.prepare_cached(Sql::LaneTurn.text())?.exists(name)?;
-    if has_turn {
+    let told =
+        store.prepare_cached(Sql::LaneTurn.text())?.query_row(name, Told::read).optional()?;
+    // One whose row is lost is not sweeps' to mend.
+    if told.flatten().is_none_or(|told| told.holder.is_some()) {
         return Ok(false);
     }
     let mut first = store.prepare_cached(Sql::LaneFirst.text())?;

@@ -5,6 +5,7 @@
 
 use counterfoil_core::domain::{Micros, State};
 use counterfoil_core::port::read::{Filter, Listed};
+use counterfoil_core::port::store::StoreError;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::row::{count, int, lossy, time};
@@ -14,13 +15,15 @@ use crate::sql::Sql;
 const LIMIT: usize = 100;
 
 /// The commands that pass the filter.
-pub(crate) fn list(store: &Connection, filter: &Filter) -> rusqlite::Result<Vec<Listed>> {
+pub(crate) fn list(
+    store: &Connection,
+    filter: &Filter,
+) -> rusqlite::Result<Result<Vec<Listed>, StoreError>> {
     let after = match &filter.after {
         None => 0,
         Some(id) => match number(store, id)? {
             Some(n) => n,
-            // A cursor that never was: nothing comes after it.
-            None => return Ok(Vec::new()),
+            None => return Ok(Err(StoreError::NoCursor { id: id.clone() })),
         },
     };
     let state = filter.state.as_deref();
@@ -42,7 +45,7 @@ pub(crate) fn list(store: &Connection, filter: &Filter) -> rusqlite::Result<Vec<
         ],
         listed,
     )?;
-    rows.collect()
+    rows.collect::<rusqlite::Result<_>>().map(Ok)
 }
 
 fn number(store: &Connection, id: &str) -> rusqlite::Result<Option<i64>> {
@@ -68,5 +71,8 @@ pub(crate) fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
         token: int(row, token)?.unwrap_or(0),
         recorded_at: time(row, 4)?.unwrap_or_default(),
         last_outcome: lossy(row, 11)?,
+        expires_at: time(row, 16)?,
+        first_sent_at: time(row, 17)?,
+        is_erased: row.get(18)?,
     })
 }

@@ -5,7 +5,7 @@
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::read::{Listed, ReceiptStory, Story, Told};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::lane;
 use super::list::listed;
@@ -27,7 +27,9 @@ pub(crate) fn show(store: &Connection, command_id: &str) -> rusqlite::Result<Opt
     add_lane(store, command_id, &mut story)?;
     add_receipts(store, n, is_open, &mut story)?;
     add_tries(store, n, &mut story)?;
+    story.contradicted = is_contradicted(store, command_id, &story.tries)?;
     story.actions = actions(store, command_id)?;
+    add_restores(store, &mut story)?;
     Ok(Some(story))
 }
 
@@ -47,6 +49,7 @@ fn empty(listed: Listed) -> Story {
         receipts: Vec::new(),
         tries: Vec::new(),
         actions: Vec::new(),
+        contradicted: false,
         archived: false,
     }
 }
@@ -67,12 +70,16 @@ fn archived(store: &Connection, command_id: &str) -> rusqlite::Result<Option<Sto
             token: 0,
             recorded_at: Micros::default(),
             last_outcome: None,
+            expires_at: None,
+            first_sent_at: None,
+            is_erased: false,
         })
     });
     let Some(listed) = found.optional()? else { return Ok(None) };
     let actions = actions(store, command_id)?;
     let tries = contradictions(store, command_id)?;
-    Ok(Some(Story { archived: true, actions, tries, ..empty(listed) }))
+    let contradicted = is_contradicted(store, command_id, &tries)?;
+    Ok(Some(Story { archived: true, actions, contradicted, tries, ..empty(listed) }))
 }
 
 fn add_outbox(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result<()> {
@@ -135,6 +142,7 @@ fn add_receipts(
             source: lossy(row, 5)?,
             attempts: count(row, 6)?,
             token: int(row, 7)?.unwrap_or(0),
+            first_sent_at: time(row, 8)?,
             digest: row::digest(row, 12)?.map(|digest| digest.to_hex()),
             recorded_at: time(row, 9)?.unwrap_or_default(),
         });
@@ -176,12 +184,34 @@ fn contradictions(store: &Connection, command_id: &str) -> rusqlite::Result<Vec<
     told.collect()
 }
 
+/// Whether nobody has looked into the newest contradiction among the tries.
+fn is_contradicted(store: &Connection, id: &str, tries: &[Told]) -> rusqlite::Result<bool> {
+    let said = tries.iter().filter(|told| told.what == "contradiction").map(|told| told.at);
+    let Some(last) = said.max() else { return Ok(false) };
+    let mut statement = store.prepare_cached(Sql::ActionAcknowledging.text())?;
+    let looked = statement.query_map([id], |row| time(row, 0))?;
+    let looked = looked.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().max();
+    Ok(looked.is_none_or(|at| at < last))
+}
+
 fn actions(store: &Connection, command_id: &str) -> rusqlite::Result<Vec<Told>> {
     let mut statement = store.prepare_cached(Sql::ActionOfCommand.text())?;
-    let told = statement.query_map([command_id], |row| {
-        let text = |at| Ok::<_, rusqlite::Error>(lossy(row, at)?.unwrap_or_default());
-        let at = time(row, 3)?.unwrap_or_default();
-        Ok(Told { at, what: text(0)?, outcome: text(1)?, reason: text(2)?, round: 0, token: 0 })
-    })?;
-    told.collect()
+    statement.query_map([command_id], action)?.collect()
+}
+
+/// Adds the restores that found it open: they put it in doubt.
+fn add_restores(store: &Connection, story: &mut Story) -> rusqlite::Result<()> {
+    let mut statement = store.prepare_cached(Sql::ActionRestored.text())?;
+    let restores = statement.query_map([story.listed.recorded_at.get()], action)?;
+    let restores = restores.collect::<rusqlite::Result<Vec<_>>>()?;
+    let found: Vec<_> = restores.into_iter().filter(|told| story.was_open_at(told.at)).collect();
+    story.actions.extend(found);
+    story.actions.sort_by_key(|told| told.at);
+    Ok(())
+}
+
+fn action(row: &Row<'_>) -> rusqlite::Result<Told> {
+    let text = |at| Ok::<_, rusqlite::Error>(lossy(row, at)?.unwrap_or_default());
+    let at = time(row, 3)?.unwrap_or_default();
+    Ok(Told { at, what: text(0)?, outcome: text(1)?, reason: text(2)?, round: 0, token: 0 })
 }

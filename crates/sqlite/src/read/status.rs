@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::laws::Totals;
-use counterfoil_core::port::read::Status;
+use counterfoil_core::port::read::{Expiring, Status};
 use rusqlite::Connection;
 
 use super::lane;
@@ -30,6 +30,13 @@ pub(crate) fn status(store: &Connection, now: Micros) -> rusqlite::Result<Status
     while let Some(row) = rows.next()? {
         let since = time(row, 1)?.unwrap_or(now);
         status.oldest_due.insert(lossy(row, 0)?.unwrap_or_default(), now.since(since));
+    }
+    let mut expiring = store.prepare_cached(Sql::StatusExpiring.text())?;
+    let mut rows = expiring.query([])?;
+    while let Some(row) = rows.next()? {
+        let count = int(row, 1)?.unwrap_or(0).unsigned_abs();
+        let expiring = Expiring { count, first: time(row, 2)?.unwrap_or_default() };
+        status.expiring.insert(lossy(row, 0)?.unwrap_or_default(), expiring);
     }
     let mut all = store.prepare_cached(Sql::DestinationAll.text())?;
     let mut rows = all.query([])?;

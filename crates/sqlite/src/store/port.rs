@@ -129,9 +129,14 @@ impl Store for SqliteStore {
         self.inner.queue.commit(Acting::new(deeds, actor)?).await
     }
 
-    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
+    async fn resume(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
         let (destination, actor) = (destination.clone(), actor.to_owned());
-        self.inner.queue.commit(Resume { destination, actor }).await
+        self.inner.queue.commit(Resume { destination, actor, reason: reason.to_owned() }).await
     }
 
     async fn lane_facts(
@@ -165,7 +170,7 @@ impl Store for SqliteStore {
     }
 
     async fn list(&self, filter: Filter) -> Result<Vec<Listed>, StoreError> {
-        self.read(move |store, _| read::list::list(store, &filter)).await
+        self.read(move |store, _| read::list::list(store, &filter)).await?
     }
 
     async fn show(&self, command_id: &str) -> Result<Option<Story>, StoreError> {

@@ -1,12 +1,15 @@
 //! Rows that a hand wrote and no relay can send: each parks by itself, by its own reason.
 
-use counterfoil_core::domain::{Destination, Kind, Outcome, State};
+use std::sync::Arc;
+
+use counterfoil_core::domain::contract::OnParked;
+use counterfoil_core::domain::{Command, Destination, Kind, OrderingKey, Outcome, State, Terms};
 use counterfoil_core::port::store::{Exchange, Settled};
 use counterfoil_core::port::{Announce, Store as _};
 use counterfoil_sqlite::{Options, SqliteStore};
 
 use crate::guards::Fixture;
-use crate::store::{claim, command, declare, settle};
+use crate::store::{claim, command, declare, settle, shipping, terms};
 
 /// Id, kind, body, content type and ordering key, as SQL; the state; and what the reason says.
 const ROWS: [(&str, &str, &str); 7] = [
@@ -84,4 +87,30 @@ async fn each_parks_alone_with_its_own_reason_and_alert() {
     assert_eq!(fixture.text(alerts), "8");
     let again = store.exchange(claim(9)).await.unwrap();
     assert_eq!((again.claimed.len(), again.parked.len()), (0, 0));
+}
+
+/// A head that cannot be read is in the way of its lane as any other that is parked, no longer.
+#[tokio::test]
+async fn an_unreadable_head_gives_its_turn_on_as_the_contract_says() {
+    for (on_parked, then) in [(OnParked::Skip, &["next"][..]), (OnParked::Block, &[])] {
+        let fixture = Fixture::empty();
+        let writer = SqliteStore::open(&fixture.path, Options::default()).unwrap();
+        let limit = Options::default().body_bytes_max(100);
+        let store = SqliteStore::open(&fixture.path, limit).unwrap();
+        let mut terms = Terms::clone(&terms());
+        terms.contract.on_parked = on_parked;
+        store.declare(&shipping(), &terms.contract, false).await.unwrap();
+        let key = OrderingKey::new("k").unwrap();
+        let long = Command::json("long", "shipping", "k", &"x".repeat(200)).unwrap();
+        let two = [long, command("next")].map(|one| one.ordering_key(key.clone()));
+        assert!(writer.enqueue(two.into()).await.unwrap().iter().all(Result::is_ok));
+        let mut looking = claim(3);
+        looking.claim_from[0].terms = Arc::new(terms);
+        let looked = store.exchange(looking.clone()).await.unwrap();
+        assert_eq!(looked.parked.len(), 1, "{looked:?}");
+        let again = store.exchange(looking).await.unwrap();
+        let claimed = looked.claimed.iter().chain(&again.claimed);
+        let claimed: Vec<_> = claimed.map(|one| one.command.command_id.as_str()).collect();
+        assert_eq!(claimed, then, "{on_parked:?}");
+    }
 }

@@ -55,7 +55,7 @@ pub(crate) const STATES: &str = "
   INSERT INTO counterfoil_event VALUES ('s', 1, 'started', 'b', 'start-1', 0, 1764421200000000);
   INSERT INTO counterfoil_stream VALUES ('s', 'trip', 1, 'open', 1);
   INSERT INTO counterfoil_snapshot VALUES ('s', 'trip', 1, 1, '{}', 1764421200000000);
-  INSERT INTO counterfoil_lane VALUES ('d', 'key', 1);
+  INSERT INTO counterfoil_lane(destination, ordering_key, last) VALUES ('d', 'key', 1);
   INSERT INTO counterfoil_destination VALUES ('d', '{}', NULL, NULL, NULL);
   INSERT INTO counterfoil_operator_action VALUES (1, 'pause', 'd', 'me', 'why', NULL, NULL, 1);
   INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, received_at, expires_at)
@@ -85,6 +85,9 @@ impl Fixture {
     pub(crate) fn with_states() -> Self {
         let fixture = Self::empty();
         fixture.own.execute_batch(STATES).unwrap();
+        // A note about a lane, which versions before 8 had no table for.
+        let freed = "INSERT INTO counterfoil_lane_freed VALUES ('d', 'key')";
+        fixture.own.execute_batch(freed).unwrap();
         fixture
     }
 

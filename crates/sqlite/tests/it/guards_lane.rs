@@ -156,10 +156,10 @@ fn a_stranger_moves_no_lane_not_even_after_an_insert_of_his_own() {
     fixture.ok(&ordered("INSERT INTO", "a-2", "A"));
     for verb in VERBS {
         for row in ["'shipping', 'A', 0", "'shipping', 'A', 9", "'shipping', 'B', 0"] {
-            let insert = format!("{verb} counterfoil_lane VALUES ({row})");
+            let insert = format!("{verb} counterfoil_lane VALUES ({row}, last_insert_rowid())");
             fixture.refused(&insert, "CF0126");
             let upsert = format!(
-                "INSERT INTO counterfoil_lane VALUES ({row}) \
+                "INSERT INTO counterfoil_lane VALUES ({row}, last_insert_rowid()) \
                  ON CONFLICT(destination, ordering_key) DO UPDATE SET last = last + 1"
             );
             fixture.refused(&upsert, "CF0126");
@@ -171,6 +171,12 @@ fn a_stranger_moves_no_lane_not_even_after_an_insert_of_his_own() {
         }
     }
     fixture.refused("DELETE FROM counterfoil_lane", "CF0126");
+    for verb in VERBS {
+        for key in ["A", "B"] {
+            let note = format!("{verb} counterfoil_lane_freed VALUES ('shipping', '{key}')");
+            fixture.refused(&note, "CF0126");
+        }
+    }
 }
 
 /// A worker that shares the database ends whatever it likes; the next sweep gives the turn on.

@@ -14,8 +14,9 @@ fn value() -> impl Strategy<Value = String> {
     proptest::sample::select(words.split_whitespace().collect::<Vec<_>>()).prop_map(Into::into)
 }
 
-const COLUMNS: [(&str, &str); 10] = [
-    ("lane", "destination ordering_key last"),
+const COLUMNS: [(&str, &str); 11] = [
+    ("lane", "destination ordering_key last n"),
+    ("lane_freed", "destination ordering_key"),
     (
         "outbox",
         "n command_id stream seq idx destination kind body core_digest not_before expires_at \
@@ -151,7 +152,8 @@ const LAWS: [&str; 8] = [
 ];
 
 fn kept(fixture: &Fixture) -> Vec<String> {
-    let all = fixture.rows_but(&["counterfoil_delivery", "counterfoil_tally", "counterfoil_lane"]);
+    let moving = ["delivery", "tally", "lane", "lane_freed"].map(|t| format!("counterfoil_{t}"));
+    let all = fixture.rows_but(&moving.each_ref().map(String::as_str));
     all.into_iter().filter(|row| !row.starts_with("counterfoil_input")).collect()
 }
 

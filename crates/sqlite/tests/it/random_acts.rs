@@ -34,8 +34,8 @@ impl Both {
             let memory = self.memory.pause(&name, "ann", "why").await;
             assert_eq!(self.sqlite.pause(&name, "ann", "why").await, memory);
         } else {
-            let memory = self.memory.resume(&name, "ann").await;
-            assert_eq!(self.sqlite.resume(&name, "ann").await, memory);
+            let memory = self.memory.resume(&name, "ann", "").await;
+            assert_eq!(self.sqlite.resume(&name, "ann", "").await, memory);
         }
     }
 }

@@ -39,6 +39,9 @@ fn version_6(rows: &str) -> (TempDir, PathBuf) {
     older(&files, rows)
 }
 
+/// The file that made version 7 of that.
+const VERSION_7: &str = include_str!("../../../../sql/sqlite/schema/0007_lanes.sql");
+
 fn older(files: &[&str], rows: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
@@ -65,7 +68,8 @@ fn rows(path: &PathBuf) -> Vec<String> {
     for table in list(tables) {
         let columns = format!(
             "SELECT name FROM pragma_table_info('{table}') \
-             WHERE NOT ('{table}' = 'counterfoil_delivery' AND name IN ('expires_at', 'turn'))"
+             WHERE NOT ('{table}' = 'counterfoil_delivery' AND name IN ('expires_at', 'turn')) \
+               AND NOT ('{table}' = 'counterfoil_lane' AND name = 'n')"
         );
         let columns = list(&columns).join(") || ', ' || quote(");
         rows.extend(list(&format!("SELECT '{table} ' || quote({columns}) FROM {table}")));
@@ -196,4 +200,41 @@ async fn a_file_of_version_6_takes_ordering_keys() {
     let claimed = store.exchange(claim(10)).await.unwrap().claimed;
     let ids: Vec<_> = claimed.iter().map(|one| one.command.command_id.as_str()).collect();
     assert_eq!(ids, ["o-1"], "one at a time");
+}
+
+/// In version 7 whoever had the turn carried a 1; now it carries the number of its lane.
+#[tokio::test]
+async fn lanes_of_version_7_go_on_where_they_were() {
+    let rows = "INSERT INTO counterfoil_outbox(n, command_id, destination, kind, body,
+           ordering_key) VALUES (1, 'a-1', 'shipping', 'k', 'b', 'A'),
+           (2, 'b-1', 'shipping', 'k', 'b', 'B'), (3, 'a-2', 'shipping', 'k', 'b', 'A'),
+           (4, 'b-2', 'shipping', 'k', 'b', 'B'), (5, 'c-1', 'shipping', 'k', 'b', 'C');
+         INSERT INTO counterfoil_lane VALUES ('shipping', 'A', 2), ('shipping', 'B', 2),
+           ('shipping', 'C', 1), ('shipping', 'archived', 9);
+         INSERT INTO counterfoil_delivery(n, destination, state, available_at, turn, ordering_key,
+           key_seq) VALUES (1, 'shipping', 'pending', 1764421200000000, 1, 'A', 1),
+           (2, 'shipping', 'pending', 1764421200000000, 1, 'B', 1),
+           (3, 'shipping', 'pending', NULL, NULL, 'A', 2),
+           (4, 'shipping', 'pending', NULL, NULL, 'B', 2),
+           (5, 'shipping', 'pending', 1764421200000000, 1, 'C', 1);";
+    let files: Vec<_> = VERSION_5.into_iter().chain([VERSION_6, VERSION_7]).collect();
+    let (_folder, path) = older(&files, rows);
+    // A person's own tool, with triggers on.
+    migrate(&mut Connection::open(&path).unwrap(), None).unwrap();
+    let stranger = Connection::open(&path).unwrap();
+    for (id, key) in [("a-3", "A"), ("c-2", "C"), ("d-1", "archived"), ("d-2", "archived")] {
+        let sql = "INSERT INTO counterfoil_outbox(command_id, destination, kind, body,
+             ordering_key) VALUES (?1, 'shipping', 'k', 'b', ?2)";
+        assert_eq!(stranger.execute(sql, [id, key]).unwrap(), 1);
+    }
+    let store = SqliteStore::open(&path, Options::default()).unwrap();
+    declare(&store).await;
+    for wanted in [&["a-1", "b-1", "c-1", "d-1"][..], &["a-2", "b-2", "c-2", "d-2"], &["a-3"], &[]]
+    {
+        let claimed = store.exchange(claim(10)).await.unwrap().claimed;
+        let mut ids: Vec<_> = claimed.iter().map(|one| one.command.command_id.as_str()).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, wanted);
+        settle_all(&store, &claimed, completed()).await;
+    }
 }

@@ -62,6 +62,9 @@ macro_rules! store_suite {
                 past_the_window_a_redelivery_needs_a_persons_word
                 a_late_completion_ends_its_own_round_only
                 a_late_completion_contradicts_its_own_round
+                a_late_completion_says_nothing_of_a_later_end
+                a_redelivery_keeps_the_window_of_the_first_send
+                a_redelivered_one_waits_for_its_own_time
                 a_filter_touches_nothing_in_doubt
                 deeds_are_done_one_by_one
                 a_paused_destination_is_resumed
@@ -220,6 +223,15 @@ macro_rules! store_suite {
                 a_report_about_nothing_is_unknown
                 a_report_says_completed_or_rejected_only
                 reporters_at_once_end_it_once
+            }
+            telling {
+                a_story_has_the_first_send_and_the_newest
+                what_surely_was_not_sent_is_no_send
+                a_restore_stands_in_the_story_of_what_it_found_open
+                what_can_expire_is_counted_while_it_is_pending
+                a_cursor_that_stands_nowhere_is_refused
+                a_contradiction_is_answered_by_who_looked_into_it
+                a_dry_run_foresees_what_the_store_says
             }
             view {
                 people_see_who_blocks_a_lane

@@ -117,7 +117,8 @@ pub(super) async fn a_pause_is_no_act_about_a_command_of_that_name<H: Hands>(han
     scene.pause("maintenance").await;
     scene.store.restored(scene.store.now().unwrap(), "ada").await.unwrap();
     for id in [SHOP, "store"] {
-        assert_eq!(scene.story(id).await.actions, [], "{id}");
+        let acts: Vec<_> = scene.story(id).await.actions.into_iter().map(|act| act.what).collect();
+        assert_eq!(acts, ["restored"], "{id}: which every open command is told of, once");
     }
     assert_eq!(scene.hands.acts().await.len(), 2);
 }

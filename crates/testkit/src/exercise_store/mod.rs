@@ -36,6 +36,7 @@ mod scene;
 mod settling;
 mod sweeping;
 mod takeover;
+mod telling;
 mod view;
 mod waiting;
 

@@ -49,6 +49,7 @@ fn attempt(id: &str, body: &[u8], gate: Arc<Gate>) -> Attempt {
         source: "urn:counterfoil:suite".into(),
         now: crate::manual_clock::START,
         gate,
+        trace: None,
     }
 }
 

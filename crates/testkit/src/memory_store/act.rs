@@ -3,8 +3,8 @@
 //! Guarantees: what a rule refuses changes nothing; what is done is recorded with its actor. Does
 //! not: decide; the state machine does.
 
-use counterfoil_core::domain::{Input, Micros, Position, Reason, State, transition};
-use counterfoil_core::port::{Act, Acted, Actor, Deed};
+use counterfoil_core::domain::{Micros, Position, Reason, ReceiptOutcome, transition};
+use counterfoil_core::port::{Acted, Actor, Deed};
 
 use super::rows::{Beside, Change, OutboxEntry, Rows};
 
@@ -28,18 +28,19 @@ impl Rows {
         };
         let Some(before) = self.position(n) else { return Acted::Refused(Reason::Ended) };
         let erased = self.outbox.get(&n).is_some_and(|entry| entry.erased);
-        if erased && matches!(deed.act, Act::Retry { .. } | Act::Redeliver { .. }) {
-            return Acted::Refused(Reason::Erased);
+        if let Some(reason) = deed.refused_before(&before, erased) {
+            return Acted::Refused(reason);
         }
-        let doubtful = match &before {
-            Position::Open(open) => open.in_doubt || open.state == State::Uncertain,
-            Position::Ended(_) => false,
-        };
-        if deed.by_filter && doubtful {
-            return Acted::Refused(Reason::InDoubt);
+        if let Position::Ended(ended) = &before
+            && deed.acknowledges()
+            && self.is_contradicted(id)
+        {
+            let outcome = ended.outcome.name();
+            self.record_deed(deed, (outcome, outcome), actor, now);
+            return Acted::Done { before: outcome, after: outcome };
         }
         let expires_at = self.outbox.get(&n).and_then(OutboxEntry::expires_at);
-        let input = input(deed, actor, expires_at);
+        let input = deed.act.input(actor, expires_at);
         let next = transition(&before, input, &self.terms_at(n), now);
         let name = |position: &Position| match position {
             Position::Open(open) => open.state.name(),
@@ -56,21 +57,26 @@ impl Rows {
             let counted = (destination.unwrap_or_default(), ended.outcome.name().to_owned());
             *self.tally.entry(counted).or_default() -= 1;
         }
-        self.record_act((deed.act.name(), id, after), &actor.name, &actor.reason, now);
+        self.record_deed(deed, (name(&before), after), actor, now);
         Acted::Done { before: name(&before), after }
     }
-}
 
-fn input(deed: &Deed, actor: &Actor, expires_at: Option<Micros>) -> Input {
-    let (name, reason) = (actor.name.clone(), actor.reason.clone());
-    match &deed.act {
-        Act::Retry { may_act_twice } => Input::Retry { may_act_twice: *may_act_twice, expires_at },
-        Act::Resolve(verdict) => {
-            Input::Resolve { verdict: verdict.clone(), evidence: reason, actor: name }
-        }
-        Act::Cancel => Input::Cancel { actor: name, reason },
-        Act::Redeliver { may_act_twice } => {
-            Input::Redeliver { may_act_twice: *may_act_twice, expires_at }
-        }
+    fn record_deed(&mut self, deed: &Deed, change: (&str, &str), actor: &Actor, now: Micros) {
+        let about = (deed.act.name(), deed.command_id.as_str());
+        self.record_act(about, change, &actor.name, &actor.reason, now);
+    }
+
+    /// Whether a report contradicts the command's receipt, and nobody has looked into it since.
+    pub(super) fn is_contradicted(&self, id: &str) -> bool {
+        let said = self.contradictions.iter().filter(|entry| entry.command_id == id);
+        let last = said.map(|entry| entry.recorded_at).max();
+        last.is_some_and(|last| self.acknowledged_at(id).is_none_or(|at| at < last))
+    }
+
+    /// When somebody last said of the ended command what is true.
+    pub(super) fn acknowledged_at(&self, id: &str) -> Option<Micros> {
+        let is_ended = |name: &str| ReceiptOutcome::ALL.iter().any(|one| one.name() == name);
+        let about = self.actions.iter().filter(|act| act.verb == "resolve" && act.about == id);
+        about.filter(|act| is_ended(&act.before)).map(|act| act.recorded_at).max()
     }
 }

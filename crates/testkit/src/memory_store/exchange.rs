@@ -72,10 +72,11 @@ impl Rows {
         let input = match settle.ended.clone() {
             Ended::Outcome(outcome) => {
                 let (round, burns) = (claimed.delivery.round, settle.burns);
-                let ended_as = match &position {
-                    Position::Open(open) if open.round > round => self.receipts.get(&(n, round)),
-                    Position::Open(_) | Position::Ended(_) => None,
+                let stands = match &position {
+                    Position::Open(open) => open.round,
+                    Position::Ended(ended) => ended.round,
                 };
+                let ended_as = (stands > round).then(|| self.receipts.get(&(n, round))).flatten();
                 let ended_as = ended_as.map(|entry| entry.receipt.outcome);
                 Input::Settled { token, round, ended_as, outcome, burns, seed }
             }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_core::domain::laws::{
-    AttemptFacts, CommandFacts, DeliveryFacts, EventFacts, ReceiptFacts, Totals,
+    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, EventFacts, ReceiptFacts, Totals,
 };
 use counterfoil_core::domain::{Micros, State};
 use counterfoil_core::port::read::{Facts, FactsFrom};
@@ -73,8 +73,13 @@ impl Rows {
                 .contradictions
                 .iter()
                 .filter(|entry| entry.command_id == id)
-                .map(|entry| (entry.round, entry.report.outcome.name().into()))
+                .map(|entry| ContradictionFacts {
+                    round: entry.round,
+                    outcome: entry.report.outcome.name().into(),
+                    recorded_at: entry.recorded_at,
+                })
                 .collect(),
+            acknowledged_at: self.acknowledged_at(&id),
             id,
         }
     }

@@ -107,9 +107,14 @@ impl Store for MemoryStore {
         self.write(|rows, now| rows.act_all(&deeds, &actor, now))
     }
 
-    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
+    async fn resume(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
         self.write(|rows, now| {
-            let resumed = rows.resume(destination, actor, now);
+            let resumed = rows.resume(destination, actor, reason, now);
             (resumed, resumed)
         })
     }
@@ -147,7 +152,7 @@ impl Store for MemoryStore {
     }
 
     async fn list(&self, filter: Filter) -> Result<Vec<Listed>, StoreError> {
-        self.read(|rows, _| rows.list(&filter))
+        self.read(|rows, _| rows.list(&filter))?
     }
 
     async fn show(&self, command_id: &str) -> Result<Option<Story>, StoreError> {

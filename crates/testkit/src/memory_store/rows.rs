@@ -172,6 +172,8 @@ pub struct ActionEntry {
     pub verb: String,
     /// The command or destination.
     pub about: String,
+    /// The state or outcome before, where that is one thing; else empty.
+    pub before: String,
     /// The state or outcome that it came to.
     pub after: String,
     /// Who.
@@ -316,6 +318,10 @@ impl Rows {
             entry.digests = beside.digests.or(entry.digests);
         } else if let Some(outbox) = self.outbox.get(&n) {
             let destination = outbox.destination().to_owned();
+            // Redelivered: nothing is sent before its own time.
+            let not_before = outbox.not_before();
+            let due = delivery.available_at.map(|at| not_before.map_or(at, |it| it.max(at)));
+            let delivery = Delivery { available_at: due, ..delivery };
             let entry = DeliveryEntry { delivery, destination, strange_state: None, digests: None };
             self.deliveries.insert(n, entry);
         }

@@ -2,10 +2,11 @@
 //!
 //! Guarantees: rows that cannot be decoded are shown, too. Does not: change anything.
 
-use counterfoil_core::domain::{Micros, OutboxRow, Span};
-use counterfoil_core::port::read::{Filter, Listed, ReceiptStory, Status, Story, Told};
+use counterfoil_core::domain::{Micros, OutboxRow, Span, State};
+use counterfoil_core::port::read::{Expiring, Filter, Listed, ReceiptStory, Status, Story, Told};
+use counterfoil_core::port::store::StoreError;
 
-use super::rows::{DeliveryEntry, OutboxEntry, ReceiptEntry, Rows};
+use super::rows::{ActionEntry, DeliveryEntry, OutboxEntry, ReceiptEntry, Rows};
 
 /// The limit of a list that names none.
 const LIMIT: usize = 100;
@@ -16,6 +17,11 @@ impl Rows {
         for entry in self.deliveries.values() {
             let states = status.destinations.entry(entry.destination.clone()).or_default();
             *states.entry(state_name(entry)).or_default() += 1;
+            if let Some(at) = self.pending_expiry(entry) {
+                let first = Expiring { count: 0, first: at };
+                let expiring = status.expiring.entry(entry.destination.clone()).or_insert(first);
+                *expiring = Expiring { count: expiring.count + 1, first: expiring.first.min(at) };
+            }
             if let Some(at) = entry.delivery.available_at.filter(|at| *at <= now) {
                 let oldest =
                     status.oldest_due.entry(entry.destination.clone()).or_insert(Span::ZERO);
@@ -40,17 +46,28 @@ impl Rows {
         status
     }
 
-    pub(super) fn list(&self, filter: &Filter) -> Vec<Listed> {
+    fn pending_expiry(&self, entry: &DeliveryEntry) -> Option<Micros> {
+        let is_pending = entry.delivery.state == State::Pending && entry.strange_state.is_none();
+        let row = self.outbox.get(&entry.delivery.n).filter(|_| is_pending)?;
+        row.expires_at()
+    }
+
+    pub(super) fn list(&self, filter: &Filter) -> Result<Vec<Listed>, StoreError> {
         let limit = if filter.limit == 0 { LIMIT } else { filter.limit };
-        let after = filter.after.as_deref().and_then(|id| self.n_of(id)).unwrap_or(0);
-        self.outbox
+        let after = match filter.after.as_deref() {
+            None => 0,
+            Some(id) => self.n_of(id).ok_or_else(|| StoreError::NoCursor { id: id.into() })?,
+        };
+        let listed = self
+            .outbox
             .range(after + 1..)
             .filter_map(|(n, entry)| {
                 let listed = self.listed(*n, entry);
                 matches(filter, entry, &listed).then_some(listed)
             })
             .take(limit)
-            .collect()
+            .collect();
+        Ok(listed)
     }
 
     fn listed(&self, n: i64, entry: &OutboxEntry) -> Listed {
@@ -67,6 +84,9 @@ impl Rows {
             token: 0,
             recorded_at: entry.recorded_at(),
             last_outcome: None,
+            expires_at: entry.expires_at(),
+            first_sent_at: None,
+            is_erased: entry.erased,
         };
         if let Some(open) = self.deliveries.get(&n) {
             let delivery = &open.delivery;
@@ -78,6 +98,7 @@ impl Rows {
                 available_at: delivery.available_at,
                 token: delivery.token.get(),
                 last_outcome: delivery.last_outcome.clone(),
+                first_sent_at: delivery.first_sent_at,
                 ..listed
             };
         }
@@ -87,6 +108,7 @@ impl Rows {
                 round: receipt.round,
                 attempts: receipt.attempts,
                 token: receipt.token.get(),
+                first_sent_at: receipt.first_sent_at,
                 ..listed
             },
             None => listed,
@@ -94,13 +116,15 @@ impl Rows {
     }
 
     pub(super) fn show(&self, command_id: &str) -> Option<Story> {
-        let n = self.n_of(command_id)?;
-        let entry = self.outbox.get(&n)?;
+        let Some((n, entry)) = self.n_of(command_id).and_then(|n| Some((n, self.outbox.get(&n)?)))
+        else {
+            return self.tombstone(command_id);
+        };
         let delivery = self.deliveries.get(&n).map(|open| &open.delivery);
         let row = entry.row.as_ref().ok();
         let place = |row: &OutboxRow| Some((row.stream.as_ref()?.to_string(), row.seq?, row.idx?));
         let newest = self.receipts_of(n).next_back().map(|entry| &entry.receipt);
-        Some(Story {
+        let mut story = Story {
             listed: self.listed(n, entry),
             decision: row.and_then(|row| place(row)),
             body: row.filter(|_| !entry.erased).map(|row| row.body.clone()),
@@ -120,8 +144,59 @@ impl Rows {
             receipts: self.receipts_of(n).map(receipt_story).collect(),
             tries: self.tries(n, command_id),
             actions: self.actions_about(command_id),
+            contradicted: self.is_contradicted(command_id),
             archived: false,
+        };
+        self.add_restores(&mut story);
+        Some(story)
+    }
+
+    /// Of an archived command the tombstone is left.
+    fn tombstone(&self, command_id: &str) -> Option<Story> {
+        let tomb = self.archived.get(command_id)?;
+        let listed = Listed {
+            command_id: command_id.to_owned(),
+            destination: tomb.destination.clone(),
+            kind: tomb.kind.clone(),
+            state: tomb.outcome.clone(),
+            round: tomb.rounds,
+            attempts: 0,
+            in_doubt: false,
+            available_at: None,
+            token: 0,
+            recorded_at: Micros::default(),
+            last_outcome: None,
+            expires_at: None,
+            first_sent_at: None,
+            is_erased: false,
+        };
+        Some(Story {
+            listed,
+            decision: None,
+            body: None,
+            content_type: String::new(),
+            headers: None,
+            not_before: None,
+            expires_at: None,
+            first_sent_at: None,
+            delivery: None,
+            lease: None,
+            lane: None,
+            receipts: Vec::new(),
+            tries: self.contradictions_of(command_id).collect(),
+            actions: self.actions_about(command_id),
+            contradicted: self.is_contradicted(command_id),
+            archived: true,
         })
+    }
+
+    /// Adds the restores that found it open: they put it in doubt.
+    fn add_restores(&self, story: &mut Story) {
+        let restores = self.actions.iter().filter(|entry| entry.verb == "restored");
+        let found = restores.filter(|entry| story.was_open_at(entry.recorded_at)).map(action);
+        let found: Vec<_> = found.collect();
+        story.actions.extend(found);
+        story.actions.sort_by_key(|told| told.at);
     }
 
     fn tries(&self, n: i64, command_id: &str) -> Vec<Told> {
@@ -133,18 +208,21 @@ impl Rows {
             round: entry.attempted.round,
             token: entry.attempted.token.get(),
         });
-        let about = self.contradictions.iter().filter(|entry| entry.command_id == command_id);
-        let contradictions = about.map(|entry| Told {
+        let mut tries: Vec<_> = attempts.chain(self.contradictions_of(command_id)).collect();
+        tries.sort_by_key(|told| told.at);
+        tries
+    }
+
+    fn contradictions_of(&self, command_id: &str) -> impl Iterator<Item = Told> {
+        let about = self.contradictions.iter().filter(move |entry| entry.command_id == command_id);
+        about.map(|entry| Told {
             at: entry.recorded_at,
             what: "contradiction".into(),
             outcome: entry.report.outcome.name().into(),
             reason: entry.report.evidence.clone().unwrap_or_default(),
             round: entry.round,
             token: 0,
-        });
-        let mut tries: Vec<_> = attempts.chain(contradictions).collect();
-        tries.sort_by_key(|told| told.at);
-        tries
+        })
     }
 
     fn actions_about(&self, command_id: &str) -> Vec<Told> {
@@ -154,16 +232,18 @@ impl Rows {
             .actions
             .iter()
             .filter(|entry| entry.about == command_id && !elsewhere.contains(&entry.verb.as_str()));
-        about
-            .map(|entry| Told {
-                at: entry.recorded_at,
-                what: entry.verb.clone(),
-                outcome: entry.actor.clone(),
-                reason: entry.reason.clone(),
-                round: 0,
-                token: 0,
-            })
-            .collect()
+        about.map(action).collect()
+    }
+}
+
+fn action(entry: &ActionEntry) -> Told {
+    Told {
+        at: entry.recorded_at,
+        what: entry.verb.clone(),
+        outcome: entry.actor.clone(),
+        reason: entry.reason.clone(),
+        round: 0,
+        token: 0,
     }
 }
 
@@ -181,6 +261,7 @@ fn receipt_story(entry: &ReceiptEntry) -> ReceiptStory {
         source: Some(receipt.source.clone()),
         attempts: receipt.attempts,
         token: receipt.token.get(),
+        first_sent_at: receipt.first_sent_at,
         digest: entry.digests.map(|(digest, _)| digest.to_hex()),
         recorded_at: receipt.recorded_at,
     }

@@ -11,6 +11,7 @@ use counterfoil_core::domain::{
     Terms, transition,
 };
 use counterfoil_core::port::Announce;
+use counterfoil_core::port::act::restored_reason;
 use counterfoil_core::port::store::{CONTROL_RANGE, ParkedNow, Swept};
 
 use super::rows::{ActionEntry, Beside, Change, DeliveryEntry, ReceiptEntry, Rows};
@@ -119,17 +120,24 @@ impl Rows {
         }
         entry.paused = Some(reason.to_owned());
         entry.paused_by = Some((now, actor.to_owned()));
-        self.record_act(("pause", destination.as_str(), "paused"), actor, reason, now);
+        self.record_act(("pause", destination.as_str()), ("running", "paused"), actor, reason, now);
         true
     }
 
     /// Lets a paused destination go on.
-    pub(super) fn resume(&mut self, destination: &Destination, actor: &str, now: Micros) -> bool {
+    pub(super) fn resume(
+        &mut self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+        now: Micros,
+    ) -> bool {
         let entry = self.destinations.entry(destination.to_string()).or_default();
         if entry.paused.take().is_none() {
             return false;
         }
-        self.record_act(("resume", destination.as_str(), "running"), actor, "", now);
+        let name = destination.as_str();
+        self.record_act(("resume", name), ("paused", "running"), actor, reason, now);
         true
     }
 
@@ -151,14 +159,15 @@ impl Rows {
             let change = self.apply(n, next, Beside { now, ..Beside::default() });
             count += u64::from(matches!(change, Change::Open(_)));
         }
-        let reason = format!("from a backup taken at {}", at.get());
-        self.record_act(("restored", "store", "in doubt"), actor, &reason, now);
+        let reason = restored_reason(at);
+        self.record_act(("restored", "store"), ("", "in doubt"), actor, &reason, now);
         count
     }
 
     pub(super) fn record_act(
         &mut self,
-        (verb, about, after): (&str, &str, &str),
+        (verb, about): (&str, &str),
+        (before, after): (&str, &str),
         actor: &str,
         reason: &str,
         now: Micros,
@@ -166,6 +175,7 @@ impl Rows {
         self.actions.push(ActionEntry {
             verb: verb.to_owned(),
             about: about.to_owned(),
+            before: before.to_owned(),
             after: after.to_owned(),
             actor: actor.to_owned(),
             reason: reason.to_owned(),

@@ -12,7 +12,7 @@ pub(super) fn told(notice: &Notice, coverage: &mut Coverage) -> Option<String> {
         Notice::Parked { command, state, reason, .. } => {
             Some(format!("parked {command} {}: {reason}", state.name()))
         }
-        Notice::Late { command, outcome, counted } => {
+        Notice::Late { command, outcome, counted, .. } => {
             coverage.count("late settles");
             Some(format!("late {command} {outcome}, counted: {counted}"))
         }

@@ -144,8 +144,13 @@ impl Store for SimStore {
         self.inner.act(deeds, actor).await
     }
 
-    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
-        self.inner.resume(destination, actor).await
+    async fn resume(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
+        self.inner.resume(destination, actor, reason).await
     }
 
     async fn lane_facts(

@@ -48,6 +48,7 @@ fn attempt(id: &str) -> Attempt {
         source: "urn:test".into(),
         now: clock.machine(),
         gate: Arc::new(Gate::new(Arc::new(clock), later)),
+        trace: None,
     }
 }
 

@@ -81,7 +81,7 @@ fn tell(verb: &str, report: &BulkReport, dry_run: bool, as_json: bool) -> Ended 
 
 fn lines(verb: &str, report: &BulkReport, dry_run: bool) -> Vec<String> {
     let (found, done) = (commands(report.found), report.done);
-    let what = if dry_run { "would be tried" } else { "done" };
+    let what = if dry_run { "would be done" } else { "done" };
     let mut lines = vec![format!("{verb}: {found} found, {done} {what}")];
     for (reason, group) in &report.refused {
         let (count, example) = (group.count, cell(&group.example));
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(said[0], "retry: 3 commands found, 1 done");
         assert_eq!(said[1], "left alone: 2, such as a: it is in doubt");
         assert_eq!(said[2], "--limit ended it: more may match");
-        assert!(lines("retry", &report, true)[0].ends_with("1 would be tried"));
+        assert!(lines("retry", &report, true)[0].ends_with("1 would be done"));
         assert_eq!(tell("retry", &report, true, false), Ok(Exit::Done));
         assert_eq!(tell("retry", &report, false, true), Ok(Exit::Refused));
     }

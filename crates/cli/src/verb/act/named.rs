@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use counterfoil_core::bulk::BATCH;
+use counterfoil_core::domain::State;
 use counterfoil_core::port::{Acted, Deed, Store};
 use counterfoil_sqlite::SqliteStore;
 use serde_json::{Value, json};
@@ -55,12 +56,28 @@ impl Said {
         let refused = refusal(acted);
         if self.json {
             output::line(&object(id, self.verb, acted, refused.as_deref()).to_string())?;
+        } else if let Some(outcome) = looked_into(acted) {
+            output::line(&format!(
+                "{}: recorded; its receipt stays {outcome}, and the audit takes the contradiction \
+                 as looked into",
+                cell(id)
+            ))?;
         } else if let Acted::Done { before, after } = acted {
             output::line(&format!("{}: {before} -> {after}", cell(id)))?;
         } else if let Some(why) = &refused {
             complain(&format!("{}: {why}", cell(id)), self.format);
         }
         Ok(if refused.is_some() { Exit::Refused } else { Exit::Done })
+    }
+}
+
+/// The outcome of a command that had ended and stays so: somebody said which report is true.
+fn looked_into(acted: &Acted) -> Option<&'static str> {
+    match acted {
+        Acted::Done { before, after } if before == after => {
+            State::from_name(before).is_none().then_some(*before)
+        }
+        Acted::Done { .. } | Acted::Refused(_) | Acted::Archived | Acted::Unknown => None,
     }
 }
 

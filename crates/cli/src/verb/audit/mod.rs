@@ -7,11 +7,11 @@ mod inbox_file;
 
 use std::path::Path;
 
+use counterfoil_console::json;
 use counterfoil_core::audit::{AuditOptions, AuditReport, Expect, InboxMatch, audit, match_inbox};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::StoreError;
 use counterfoil_sqlite::SqliteStore;
-use serde_json::json;
 
 use super::{Found, block_on};
 use crate::args::{Audit, Shared};
@@ -28,8 +28,6 @@ const SHOWN: usize = 50;
 pub(super) struct Checked {
     /// The laws of the store and the expected commands, and the match with the receiver's book.
     pub(super) report: AuditReport,
-    /// Commands of the store whose laws were checked.
-    commands: u64,
     /// Whether queries of the user's own were given.
     expects: bool,
     /// Whether a receiver's book was given.
@@ -62,7 +60,7 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
     let book = inbox.as_deref().map(|path| Receiver { path, destinations: &args.destination });
     let checked = block_on(check(&store, expect, book))?;
     if args.json {
-        output::line(&json(&checked).to_string())?;
+        output::line(&json::audit(&checked.report).to_string())?;
     } else {
         output::line(&tell(&checked))?;
     }
@@ -97,7 +95,9 @@ pub(super) async fn check(
         let matched = match_inbox(store, &book, matched).await;
         report = report.and(matched.map_err(Failure::could_not_run)?);
     }
-    Ok(Checked { report, commands, expects, inbox: is_matched })
+    // The match looks at the same commands again.
+    report.checked.commands = commands;
+    Ok(Checked { report, expects, inbox: is_matched })
 }
 
 /// A query of the user's own that fails says nothing about the store.
@@ -130,15 +130,20 @@ async fn must_be_known(store: &SqliteStore, destinations: &[String]) -> Result<(
 /// For people.
 pub(super) fn tell(checked: &Checked) -> String {
     let (report, counts) = (&checked.report, &checked.report.checked);
-    let mut what = format!("{} commands, {} events", checked.commands, counts.events);
+    let mut what = format!("{} commands, {} events", counts.commands, counts.events);
     if checked.expects {
         what.push_str(&format!(", {} expected ids", counts.expected));
     }
     if checked.inbox {
         what.push_str(&format!(", {} keys of the receiver", counts.keys));
     }
+    let looked_into = match counts.acknowledged {
+        0 => String::new(),
+        1 => "; 1 contradiction was looked into".to_owned(),
+        many => format!("; {many} contradictions were looked into"),
+    };
     let verdict = if report.holds { "holds" } else { "does not hold" };
-    let mut lines = vec![format!("the audit {verdict}: {what} checked")];
+    let mut lines = vec![format!("the audit {verdict}: {what} checked{looked_into}")];
     for violation in report.violations.iter().take(SHOWN) {
         lines.push(format!("{}  {}", violation.code, cell(&violation.text)));
     }
@@ -147,15 +152,4 @@ pub(super) fn tell(checked: &Checked) -> String {
         lines.push(format!("and {} more", report.found - shown));
     }
     lines.join("\n")
-}
-
-fn json(checked: &Checked) -> serde_json::Value {
-    let violations = checked.report.violations.iter().map(
-        |violation| json!({ "code": violation.code, "ids": violation.ids, "text": violation.text }),
-    );
-    json!({
-        "holds": checked.report.holds,
-        "checked": checked.commands,
-        "violations": violations.collect::<Vec<_>>(),
-    })
 }

@@ -44,6 +44,11 @@ impl Check {
         Self { verdict: Verdict::Note, ..Self::well(check, text) }
     }
 
+    /// What a person may do about it.
+    pub(super) fn help(self, help: impl Into<String>) -> Self {
+        Self { help: help.into(), ..self }
+    }
+
     /// Something must be done: `help`.
     pub(super) fn wrong(
         check: &'static str,

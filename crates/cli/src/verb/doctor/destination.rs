@@ -1,11 +1,15 @@
 //! Destinations: do their contracts agree, is each one served, is one paused.
 //!
-//! Guarantees: names what differs, who paused and why. Does not: connect to one.
+//! Guarantees: names what differs, who paused and why, and what waits for a person. Does not: connect
+//! to one.
+
+use std::collections::BTreeMap;
 
 use counterfoil_console::json;
-use counterfoil_core::domain::Micros;
+use counterfoil_core::domain::{Micros, State};
 use counterfoil_core::port::read::Status;
 
+use super::super::way_out::quoted;
 use super::Look;
 use super::check::Check;
 use crate::config::DestinationSettings;
@@ -46,6 +50,9 @@ pub(super) fn checks(
             checks.push(unserved(open).of(&name));
         }
     }
+    for (name, states) in &status.destinations {
+        checks.extend(parked(name, states).map(|check| check.of(name)));
+    }
     for row in &stored {
         checks.extend(row.paused.as_ref().map(|paused| paused.check().of(&row.name)));
     }
@@ -69,11 +76,12 @@ fn agreement(destination: &DestinationSettings, stored: Option<&str>) -> Check {
     let Some(stored) = stored else {
         return Check::note("contract", "none is stored yet; the first relay that runs stores it");
     };
-    let differing = destination.terms.contract.differing(stored.as_bytes());
+    let differing = destination.terms.contract.differences(stored.as_bytes());
     if differing.is_empty() {
         return Check::well("contract", "the stored one and the configured one agree");
     }
-    let names = differing.join(", ");
+    let names: Vec<_> = differing.iter().map(ToString::to_string).collect();
+    let names = names.join(", ");
     Check::wrong(
         "contract",
         format!("the stored one and the configured one differ in {names}; no relay starts so"),
@@ -81,12 +89,32 @@ fn agreement(destination: &DestinationSettings, stored: Option<&str>) -> Check {
     )
 }
 
-fn unserved(open: u64) -> Check {
-    let commands = if open == 1 { "1 open command waits" } else { "open commands wait" };
-    let number = if open == 1 { String::new() } else { format!("{open} ") };
+/// What waits for a person there; no fault of the configuration, and not to be overlooked.
+fn parked(name: &str, states: &BTreeMap<String, u64>) -> Option<Check> {
+    let states = State::ALL.into_iter().filter(|state| state.is_parked()).filter_map(|state| {
+        Some(format!("{} {}", states.get(state.name()).filter(|count| **count > 0)?, state.name()))
+    });
+    let counts: Vec<_> = states.collect();
+    if counts.is_empty() {
+        return None;
+    }
+    let text = format!("what waits for a person, and for no machine: {}", counts.join(", "));
+    let help = format!(
+        "counterfoil list --groups --destination {}, then counterfoil show ID, which says how each \
+         can be ended",
+        quoted(name)
+    );
+    Some(Check::note("parked", text).help(help))
+}
+
+fn unserved(waiting: u64) -> Check {
+    let commands = if waiting == 1 { "1 open command waits" } else { "open commands wait" };
+    let number = if waiting == 1 { String::new() } else { format!("{waiting} ") };
     Check::wrong(
         "unserved",
-        format!("{number}{commands}, and this configuration does not name the destination"),
+        format!(
+            "{number}{commands} for a relay, and this configuration does not name the destination"
+        ),
         "add a table [destination.NAME], or run a relay with a configuration that has one",
     )
 }

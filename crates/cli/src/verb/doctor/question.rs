@@ -11,6 +11,7 @@ use counterfoil_sqlite::SqliteStore;
 
 use super::super::transport::transport;
 use super::check::Check;
+use crate::config::destination::Way;
 use crate::config::{Config, DestinationSettings, RelaySettings};
 use crate::exit::Failure;
 
@@ -27,13 +28,13 @@ pub(super) async fn check(
 ) -> Result<Option<Check>, Failure> {
     // Built where nobody is asked too: it reads the certificates.
     let transport = transport(config, relay, destination, None)?;
-    if destination.ask_url.is_none() {
+    if destination.ask_url.is_none() || destination.way != Way::Http {
         return Ok(None);
     }
     let except = CommandId::new(NO_COMMAND).map_err(Failure::could_not_run)?;
     let newest = store.newest_completed(&destination.name, &except).await?;
     let name = destination.name.as_str();
-    let stranger = ask(&transport, store, &except).await?;
+    let stranger = ask(&*transport, store, &except).await?;
     if let Answer::Done { .. } | Answer::Refused { .. } = stranger {
         return Ok(Some(judge_stranger(&stranger).of(name)));
     }
@@ -48,17 +49,17 @@ pub(super) async fn check(
         };
         return Ok(Some(Check::note("ask", text).of(name)));
     };
-    let asked = ask(&transport, store, &command_id).await?;
+    let asked = ask(&*transport, store, &command_id).await?;
     Ok(Some(judge(&command_id, &asked).of(name)))
 }
 
 async fn ask(
-    transport: &impl Transport,
+    transport: &dyn Transport,
     store: &SqliteStore,
     command_id: &CommandId,
 ) -> Result<Answer, StoreError> {
     let (command_id, source) = (command_id.clone(), store.source());
-    let question = Question { command_id, source, now: store.now()? };
+    let question = Question { command_id, source, now: store.now()?, trace: None };
     Ok(transport.ask(&question).await)
 }
 

@@ -10,13 +10,14 @@ mod summary;
 use std::sync::Arc;
 
 use counterfoil_core::port::store::Remaining;
-use counterfoil_relay::{Options, Served};
+use counterfoil_relay::{Options, RelayEnd, Served};
 
 use super::transport::transport;
 use super::{Found, block_on_many, stop};
 use crate::args::{Relay, Shared};
 use crate::config::{ApiSettings, Config, RelaySettings, warnings};
 use crate::exit::{Ended, Exit, Failure};
+use crate::telemetry::Telemetry;
 use api::{Counted, RelayBoard, Shown};
 use summary::Summary;
 
@@ -34,6 +35,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     let destinations = config.destinations(&settings, &args.only)?;
     let api = config.api()?;
     let announce = config.announce()?;
+    let telemetry = config.telemetry()?;
     // With --only, the destination of alerts may be left to another relay on purpose.
     let all = config.destinations(&settings, &[])?;
     for warning in warnings(&all, api.as_ref(), announce.as_ref()) {
@@ -44,7 +46,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
         let served = destinations.iter().map(|destination| {
             let transport = transport(config, &settings, destination, receipt_url.clone())?;
             let (name, terms) = (destination.name.clone(), destination.terms.clone());
-            Ok(Served::new(name, terms, Arc::new(transport)).limits(destination.limits))
+            Ok(Served::new(name, terms, transport).limits(destination.limits))
         });
         let served = served.collect::<Result<Vec<_>, Failure>>()?;
         let store = found.open_to_send()?;
@@ -62,15 +64,19 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
             Some(announce) => options.announce(announce),
             None => options,
         };
+        let (telemetry, options) = Telemetry::start(telemetry, options)?;
         let summary = Summary::new(counted);
         let relay = counterfoil_relay::Relay::new(store, served, options, summary.clone());
         let end = relay.run(stop).await.map_err(Failure::could_not_run);
         // Receipts were taken as long as sends were in flight.
-        if let Some(api) = api {
-            api.end().await?;
-        }
+        let answered = match api {
+            Some(api) => api.end().await,
+            None => Ok(()),
+        };
+        telemetry.end().await;
+        answered?;
         let end = end?;
-        tracing::info!("{summary}");
+        tracing::info!("{summary}{}", left(&end));
         match args.until_idle {
             false => Ok(Exit::Done),
             true if end.is_counted => Ok(judge(&end.remaining, &args.only)),
@@ -78,6 +84,19 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
                 .help("look with `counterfoil status`, or run it again")),
         }
     })
+}
+
+/// What is left behind, in one line with what was done.
+fn left(end: &RelayEnd) -> String {
+    let Remaining { busy, parked, unserved, paused } = end.remaining;
+    let all = [("to do", busy), ("parked", parked), ("paused", paused), ("unserved", unserved)];
+    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    let some: Vec<_> = some.map(|(what, count)| format!("{count} {what}")).collect();
+    match (end.is_counted, some.is_empty()) {
+        (false, _) => "; what is left was not counted in time".to_owned(),
+        (true, true) => "; nothing is left".to_owned(),
+        (true, false) => format!("; left: {}", some.join(", ")),
+    }
 }
 
 /// What the API shows of this relay beside its store.

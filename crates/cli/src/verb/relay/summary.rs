@@ -96,6 +96,7 @@ mod tests {
             now,
             attempt: 1,
             took: Span::ZERO,
+            trace: None,
         }
     }
 
@@ -110,8 +111,8 @@ mod tests {
         summary.notice(&settled("done", "completed"));
         let (command, destination) = ("b".into(), "shipping".into());
         let state = State::Uncertain;
-        let reason = String::new();
-        summary.notice(&Notice::Parked { command, destination, state, reason });
+        let (reason, trace) = (String::new(), None);
+        summary.notice(&Notice::Parked { command, destination, state, reason, trace });
         let (command, destination) = ("c".into(), "shipping".into());
         summary.notice(&Notice::Expired { command, destination });
         let line = "in all: 3 sends, 1 question, 2 completed, 1 expired, 1 uncertain";

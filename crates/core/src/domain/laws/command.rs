@@ -150,7 +150,9 @@ impl Broken<'_> {
 
     fn contradictions(&mut self) {
         let facts = self.facts;
-        for (round, outcome) in &facts.contradictions {
+        let unanswered = facts.contradictions.iter().filter(|said| !facts.is_acknowledged(said));
+        for said in unanswered {
+            let (round, outcome) = (said.round, &said.outcome);
             let found = format!("after the receipt of round {round} a report said {outcome}");
             self.breaks(&law::CONTRADICTED, &found);
         }

@@ -62,8 +62,35 @@ pub struct CommandFacts {
     pub archived: bool,
     /// The event that its stream and seq name stands, and issued a command of its index.
     pub has_event: bool,
-    /// Reports that came after the end and said otherwise: round and outcome.
-    pub contradictions: Vec<(u32, String)>,
+    /// Reports that came after the end and said otherwise.
+    pub contradictions: Vec<ContradictionFacts>,
+    /// When somebody last said, of the ended command, what is true: it answers the contradictions
+    /// before it.
+    pub acknowledged_at: Option<Micros>,
+}
+
+impl CommandFacts {
+    /// How many contradictions somebody has looked into, and how many nobody.
+    #[must_use]
+    pub fn acknowledged(&self) -> (usize, usize) {
+        let looked = self.contradictions.iter().filter(|said| self.is_acknowledged(said)).count();
+        (looked, self.contradictions.len() - looked)
+    }
+
+    fn is_acknowledged(&self, said: &ContradictionFacts) -> bool {
+        self.acknowledged_at.is_some_and(|at| at >= said.recorded_at)
+    }
+}
+
+/// A report that came after the end and said otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContradictionFacts {
+    /// The round of the receipt that it contradicts.
+    pub round: u32,
+    /// What it said.
+    pub outcome: String,
+    /// When it came.
+    pub recorded_at: Micros,
 }
 
 /// An open delivery and its digests.

@@ -8,7 +8,7 @@ pub mod table;
 
 use self::table::{Situation, Then};
 use super::backoff::Seed;
-use super::contract::{Completion, OnRefusal, Terms};
+use super::contract::{Completion, Idempotent, OnRefusal, Terms};
 use super::delivery::{Delivery, State};
 use super::time::{Micros, Span};
 
@@ -21,20 +21,32 @@ pub fn is_spent(delivery: &Delivery, terms: &Terms, now: Micros) -> bool {
 }
 
 /// Whether a claim would send again what may have acted. In doubt without a first send means
-/// that a person allowed one more send (`retry --may-act-twice`).
+/// that a person allowed one more send (`retry --may-act-twice`). Not in doubt with the first send of
+/// an earlier round, the key was used: see [`is_dated_before`].
 #[must_use]
 pub fn must_not_repeat(delivery: &Delivery, terms: &Terms, now: Micros) -> bool {
-    delivery.in_doubt
+    (delivery.in_doubt || is_dated_before(delivery, terms))
         && delivery.first_sent_at.is_some()
         && !terms.is_safe_to_repeat(delivery.first_sent_at, now)
 }
 
+/// Whether the key was first sent in an earlier round that ended, so that its window runs from
+/// then: a redelivery that nobody allowed to act twice. Other keys than those with a window are
+/// remembered for ever or not at all.
+fn is_dated_before(delivery: &Delivery, terms: &Terms) -> bool {
+    let before = |first| delivery.round_since.is_none_or(|since| first < since);
+    matches!(terms.contract.idempotent, Idempotent::Window { .. })
+        && !delivery.in_doubt
+        && delivery.first_sent_at.is_some_and(before)
+}
+
 /// The attempt did not act: its claim's first send is taken back. The claim set it if nothing is
-/// in doubt, or if it equals the token, which is the time of the claim.
-pub(super) fn first_send_taken_back(delivery: Delivery) -> Delivery {
+/// in doubt and it is no earlier round's, or if it equals the token, which is the time of the claim.
+pub(super) fn first_send_taken_back(delivery: Delivery, terms: &Terms) -> Delivery {
+    let is_own = !delivery.in_doubt && !is_dated_before(&delivery, terms);
     let set_by_this_claim = delivery
         .first_sent_at
-        .is_some_and(|first| !delivery.in_doubt || first.get() == delivery.token.get());
+        .is_some_and(|first| is_own || first.get() == delivery.token.get());
     let first_sent_at = if set_by_this_claim { None } else { delivery.first_sent_at };
     Delivery { first_sent_at, ..delivery }
 }
@@ -80,7 +92,7 @@ pub(super) fn left_open(
         Then::Uncertain => {
             unleased(Delivery { in_doubt: true, ..delivery }, State::Uncertain, None)
         }
-        Then::Dead => unleased(cleared(delivery), State::Dead, None),
+        Then::Dead => unleased(first_send_taken_back(delivery, terms), State::Dead, None),
         Then::Conflict => unleased(delivery, State::Conflict, None),
     })
 }

@@ -314,7 +314,7 @@ pub fn transition(position: &Position, input: Input, terms: &Terms, now: Micros)
         Input::Answered { token, answer, seed } => {
             settle::answered(position, token, answer, terms, now, seed)
         }
-        Input::HandedBack { token } => settle::handed_back(position, token, now),
+        Input::HandedBack { token } => settle::handed_back(position, token, terms, now),
         Input::Renewed { token } => settle::renewed(position, token, terms, now),
         Input::Reported(report) => report::reported(position, report, now),
         Input::Retry { may_act_twice, expires_at } => {

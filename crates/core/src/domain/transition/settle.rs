@@ -80,7 +80,7 @@ fn own_settle(
     let attempts = open.attempts.saturating_sub(u32::from(!burns));
     let counted = Delivery { attempts, ..open.clone() };
     let known = match came {
-        Came::NotSent => policy::first_send_taken_back(counted),
+        Came::NotSent => policy::first_send_taken_back(counted, terms),
         Came::Unknown | Came::Ask => Delivery { in_doubt: true, ..counted },
         _ => counted,
     };
@@ -207,7 +207,12 @@ fn is_own(open: &Delivery, state: State, token: Token) -> bool {
     open.state == state && open.token == token && open.lease_until.is_some()
 }
 
-pub(super) fn handed_back(position: &Position, token: Token, now: Micros) -> Transition {
+pub(super) fn handed_back(
+    position: &Position,
+    token: Token,
+    terms: &Terms,
+    now: Micros,
+) -> Transition {
     let open = match position {
         Position::Open(open) => open,
         Position::Ended(_) => return Transition::ignored(Reason::Ended),
@@ -215,8 +220,8 @@ pub(super) fn handed_back(position: &Position, token: Token, now: Micros) -> Tra
     if is_own(open, State::Sending, token) {
         let attempts = open.attempts.saturating_sub(1);
         let round_since = if attempts == 0 { None } else { open.round_since };
-        let back = Delivery { attempts, round_since, ..open.clone() };
-        let back = policy::first_send_taken_back(back);
+        let back = policy::first_send_taken_back(open.clone(), terms);
+        let back = Delivery { attempts, round_since, ..back };
         Transition::open(policy::pending(back, now), None)
     } else if is_own(open, State::Asking, token) {
         let back = Delivery { asks: open.asks.saturating_sub(1), ..open.clone() };

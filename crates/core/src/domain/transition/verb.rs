@@ -110,10 +110,15 @@ pub(super) fn redeliver(
     if expired {
         return Transition::Refused(Reason::Expired);
     }
-    if !may_act_twice && !terms.is_safe_to_repeat(ended.first_sent_at, now) {
+    let safe = terms.is_safe_to_repeat(ended.first_sent_at, now);
+    if !may_act_twice && !safe {
         return Transition::Refused(Reason::MayActTwice);
     }
-    Transition::open(again(ended, now), None)
+    // The receiver counts from the key's first send, and so does the window while it is open. Keys
+    // without a window are known for ever or not at all.
+    let has_window = matches!(terms.contract.idempotent, Idempotent::Window { .. });
+    let first_sent_at = ended.first_sent_at.filter(|_| has_window && safe);
+    Transition::open(Delivery { first_sent_at, ..again(ended, now) }, None)
 }
 
 /// A new round whose token goes on from the receipt's.

@@ -21,7 +21,7 @@ use super::ask_url::AskUrl;
 use super::body::{Body, End, Wanted};
 use super::connection::Sent;
 use super::excerpt::with_excerpt;
-use super::headers::{configured, every_time};
+use super::headers::{add_trace, configured, every_time};
 use super::judging::{JUDGED_BYTES_MAX, Judged, is_not_there, judged};
 use super::key::Keys;
 use super::line::{Failed, Line};
@@ -99,6 +99,7 @@ impl Asker {
         let mut headers = self.fixed.clone();
         let source = cloud_events::value(&question.source);
         headers.insert(&cloud_events::SOURCE, source.map_err(|error| error.to_string())?);
+        add_trace(&mut headers, question.trace).map_err(|error| error.to_string())?;
         let mut request = Request::new(Full::new(Bytes::new()));
         *request.method_mut() = Method::GET;
         *request.uri_mut() = target(&self.origin, path, self.forwarded).ok_or_else(no_url)?;

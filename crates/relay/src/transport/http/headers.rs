@@ -3,11 +3,13 @@
 //! Guarantees: what Counterfoil owns is never overwritten by a stored header; what may not travel
 //! is dropped with a warning that names command and header, never sent in another form.
 //! `Content-Length` is always there. Values travel byte for byte: text outside ASCII as its UTF-8.
-//! Does not: write a `traceparent` of the hop, which needs tracing and comes with it.
+//! `traceparent` is that of the attempt's own span, and is left out where nothing is traced: the
+//! stored one is another's, and would make the receiver its child.
+//! Does not: write `tracestate`; a stored one travels like any other header.
 
 use bytes::Bytes;
-use counterfoil_core::domain::Completion;
 use counterfoil_core::domain::command::header_may_travel;
+use counterfoil_core::domain::{Completion, TraceContext};
 use counterfoil_core::port::Attempt;
 use hyper::HeaderMap;
 use hyper::header::{self, HeaderName, HeaderValue, InvalidHeaderValue};
@@ -22,6 +24,7 @@ use super::url::Url;
 
 static ATTEMPT: HeaderName = HeaderName::from_static("counterfoil-attempt");
 static TOKEN: HeaderName = HeaderName::from_static("counterfoil-token");
+static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 static RECEIPT_URL: HeaderName = HeaderName::from_static("counterfoil-receipt-url");
 
 const USER_AGENT: &str = concat!("counterfoil/", env!("CARGO_PKG_VERSION"));
@@ -88,6 +91,7 @@ impl Headers {
         headers.insert(&cloud_events::TIME, cloud_events::time(command.recorded_at)?);
         headers.insert(&ATTEMPT, HeaderValue::from(attempt.number));
         headers.insert(&TOKEN, HeaderValue::from(attempt.token.get()));
+        add_trace(&mut headers, attempt.trace)?;
         self.signer.sign(&mut headers, id, attempt.now, &command.body)?;
         Ok(headers)
     }
@@ -115,6 +119,9 @@ impl Headers {
         name: &str,
         value: &serde_json::Value,
     ) -> Result<(HeaderName, HeaderValue), &'static str> {
+        if name.eq_ignore_ascii_case("traceparent") {
+            return Err("the request has its own; store yours as ce-traceparent");
+        }
         if !header_may_travel(name) {
             return Err("it is set by Counterfoil or by the connection");
         }
@@ -129,6 +136,17 @@ impl Headers {
         let value = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(value.as_bytes()));
         Ok((name, value.map_err(|_| "its value has a control character")?))
     }
+}
+
+/// The span of which this request is the hop, if there is one.
+pub(super) fn add_trace(
+    headers: &mut HeaderMap,
+    trace: Option<TraceContext>,
+) -> Result<(), InvalidHeaderValue> {
+    if let Some(trace) = trace {
+        headers.insert(&TRACEPARENT, HeaderValue::from_maybe_shared(trace.to_string())?);
+    }
+    Ok(())
 }
 
 /// The headers of every request to `url`, whatever it is about.

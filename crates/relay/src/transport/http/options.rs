@@ -211,6 +211,10 @@ pub(super) fn method(text: &str) -> Result<hyper::Method, HttpRefused> {
         hyper::Method::CONNECT | hyper::Method::TRACE => {
             Err(refused("carries no body; POST is the usual one"))
         }
+        hyper::Method::GET | hyper::Method::HEAD | hyper::Method::OPTIONS => Err(refused(
+            "only reads, so that caches may answer it and proxies repeat it, and a command acts; \
+             POST is the usual one",
+        )),
         method => Ok(method),
     }
 }
@@ -224,7 +228,7 @@ mod tests {
         assert_eq!(method("POST"), Ok(hyper::Method::POST));
         assert_eq!(method("PUT"), Ok(hyper::Method::PUT));
         assert!(method("MKCOL").is_ok());
-        for bad in ["", "post", "PO ST", "POST\r\n", "CONNECT", "TRACE", "提交"] {
+        for bad in ["", "post", "PO ST", "POST\r\n", "CONNECT", "TRACE", "GET", "HEAD", "提交"] {
             assert!(matches!(method(bad), Err(HttpRefused::Method { .. })), "{bad:?}");
         }
     }

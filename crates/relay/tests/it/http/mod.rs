@@ -17,4 +17,5 @@ mod send;
 mod suite;
 mod tls;
 mod tls_server;
+mod trace;
 mod warning;

@@ -242,6 +242,7 @@ pub(crate) fn attempt_at(row: OutboxRow) -> Attempt {
         source: "urn:example:orders".into(),
         now: Micros::new(1_764_430_381_500_000),
         gate: Arc::new(Gate::new(Arc::new(SystemClock), Micros::new(i64::MAX))),
+        trace: None,
     }
 }
 
@@ -261,6 +262,7 @@ pub(crate) async fn ask(transport: &HttpTransport, id: &str) -> Answer {
         command_id: CommandId::new(id).unwrap(),
         source: "urn:example:orders".into(),
         now: Micros::new(1_764_430_381_500_000),
+        trace: None,
     };
     transport.ask(&question).await
 }

@@ -3,7 +3,7 @@
 //! Guarantees: every law of `of_command` has its sample. Does not: read a store.
 
 use super::*;
-use crate::domain::laws::{AttemptFacts, ReceiptFacts};
+use crate::domain::laws::{AttemptFacts, ContradictionFacts, ReceiptFacts};
 use crate::domain::{
     Command, CommandId, Destination, Kind, Micros, OutboxRow, Receipt, ReceiptOutcome, Stream,
     Token,
@@ -238,11 +238,31 @@ fn a_command_of_a_decision_has_its_event() {
 
 #[test]
 fn a_contradiction_is_told() {
-    let contradicted =
-        spoiled(ended(), |facts| facts.contradictions = vec![(1, "rejected".into())]);
+    let contradicted = spoiled(ended(), |facts| facts.contradictions = vec![said(5)]);
     says(&contradicted, &law::CONTRADICTED);
     let text = &of_command(&contradicted)[0].text;
     assert!(text.contains("round 1 a report said rejected"), "{text}");
+}
+
+fn said(at: i64) -> ContradictionFacts {
+    ContradictionFacts { round: 1, outcome: "rejected".into(), recorded_at: Micros::new(at) }
+}
+
+/// It reddened the audit for ever, whatever a person found out.
+#[test]
+fn a_contradiction_is_answered_by_whoever_looked_into_it_afterwards() {
+    let looked = |at, last| {
+        spoiled(ended(), |facts| {
+            facts.contradictions = vec![said(5), said(last)];
+            facts.acknowledged_at = Some(Micros::new(at));
+        })
+    };
+    assert_eq!(of_command(&looked(9, 9)), []);
+    assert_eq!(looked(9, 9).acknowledged(), (2, 0));
+    let newer = looked(9, 10);
+    says(&newer, &law::CONTRADICTED);
+    assert_eq!((of_command(&newer).len(), newer.acknowledged()), (1, (1, 1)));
+    assert_eq!(of_command(&looked(4, 5)).len(), 2, "an act from before says nothing about it");
 }
 
 #[test]
