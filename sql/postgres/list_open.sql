@@ -2,7 +2,7 @@
 -- walked.
 SELECT o.n, o.command_id, o.destination, o.kind, o.recorded_at, d.state, d.round, d.attempts,
   d.in_doubt, d.available_at, d.token, d.last_outcome, NULL::text, NULL::int, NULL::int,
-  NULL::bigint
+  NULL::bigint, o.expires_at, d.first_sent_at, o.erased_at IS NOT NULL
 FROM cf.delivery d JOIN cf.outbox o ON o.n = d.n
 WHERE d.n > $1::bigint
   AND ($2::text IS NULL OR o.destination = $2::text)

@@ -114,8 +114,13 @@ impl Store for OpenStore {
         each!(self, open => open.act(deeds, actor).await)
     }
 
-    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
-        each!(self, open => open.resume(destination, actor).await)
+    async fn resume(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
+        each!(self, open => open.resume(destination, actor, reason).await)
     }
 
     async fn lane_facts(

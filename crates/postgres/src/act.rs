@@ -5,7 +5,7 @@
 //! filter is a list first.
 
 use counterfoil_core::domain::{
-    Delivery, Input, Micros, Next, Position, Reason, State, Terms, Transition, transition,
+    Delivery, Micros, Next, Position, Reason, Terms, Transition, transition,
 };
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::{Act, Acted, Actor, Deed};
@@ -25,6 +25,8 @@ use crate::work::Work;
 
 const OUTBOX_ACT: Statement = statement!("outbox_act");
 const ARCHIVED_ROW: Statement = statement!("archived_row");
+const CONTRADICTIONS: Statement = statement!("contradiction_of_command");
+const ACKNOWLEDGING: Statement = statement!("facts_acknowledging");
 const DELIVERY_LOCK: Statement = statement!("delivery_lock");
 const DELIVERY_REOPEN: Statement = statement!("delivery_reopen");
 
@@ -93,18 +95,24 @@ async fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> Result<Acted,
     let Some(stands) = position::read(group, known.n).await? else {
         return Ok(Acted::Refused(Reason::Ended));
     };
-    if known.is_erased && matches!(deed.act, Act::Retry { .. } | Act::Redeliver { .. }) {
-        return Ok(Acted::Refused(Reason::Erased));
+    if let Some(reason) = deed.refused_before(&stands.position, known.is_erased) {
+        return Ok(Acted::Refused(reason));
     }
-    if deed.by_filter && is_doubtful(&stands.position) {
-        return Ok(Acted::Refused(Reason::InDoubt));
+    if let Position::Ended(ended) = &stands.position
+        && deed.acknowledges()
+        && is_contradicted(group, id).await?
+    {
+        let outcome = ended.outcome.name();
+        record(group, deed, actor, (outcome, outcome)).await?;
+        return Ok(Acted::Done { before: outcome, after: outcome });
     }
     let digests = digests_of(group, known.n, &stands).await?;
     let before = stands.position;
     let terms = Terms::new(destination::stored(group, &known.destination).await?);
     let lane = lane.map(|lane| (lane, Some(terms.contract.on_parked)));
     let subject = Subject { digests, lane, ..Subject::new(known.n, id, &known.destination) };
-    let next = transition(&before, input(deed, actor, known.expires_at), &terms, group.now);
+    let input = deed.act.input(actor, known.expires_at);
+    let next = transition(&before, input, &terms, group.now);
     let after = match next {
         Transition::Applied { next: Next::Open(delivery), .. }
             if matches!(before, Position::Ended(_)) =>
@@ -121,9 +129,7 @@ async fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> Result<Acted,
         },
     };
     let before = name(&before);
-    let action = Action { verb: deed.act.name(), about: id, actor: &actor.name };
-    let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
-    insert_action(group, &action, reason, (Some(before), after)).await?;
+    record(group, deed, actor, (before, after)).await?;
     Ok(Acted::Done { before, after })
 }
 
@@ -138,31 +144,31 @@ async fn find(group: &Group<'_>, id: &str) -> Result<Option<Known>, Failure> {
     }))
 }
 
-fn is_doubtful(position: &Position) -> bool {
-    match position {
-        Position::Open(open) => open.in_doubt || open.state == State::Uncertain,
-        Position::Ended(_) => false,
-    }
+/// Whether a report contradicts the command's receipt, and nobody has looked into it since.
+async fn is_contradicted(group: &Group<'_>, id: &str) -> Result<bool, Failure> {
+    let said = group.tx.query(CONTRADICTIONS, &[&id]).await?;
+    let Some(last) = said.iter().filter_map(|row| row::time(row, 5)).max() else {
+        return Ok(false);
+    };
+    let looked = group.tx.query_opt(ACKNOWLEDGING, &[&vec![id]]).await?;
+    Ok(looked.and_then(|row| row::time(&row, 1)).is_none_or(|at| at < last))
+}
+
+async fn record(
+    group: &Group<'_>,
+    deed: &Deed,
+    actor: &Actor,
+    (before, after): (&'static str, &'static str),
+) -> Result<(), Failure> {
+    let action = Action { verb: deed.act.name(), about: &deed.command_id, actor: &actor.name };
+    let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
+    insert_action(group, &action, reason, (Some(before), after)).await
 }
 
 const fn name(position: &Position) -> &'static str {
     match position {
         Position::Open(open) => open.state.name(),
         Position::Ended(ended) => ended.outcome.name(),
-    }
-}
-
-fn input(deed: &Deed, actor: &Actor, expires_at: Option<Micros>) -> Input {
-    let (name, reason) = (actor.name.clone(), actor.reason.clone());
-    match &deed.act {
-        Act::Retry { may_act_twice } => Input::Retry { may_act_twice: *may_act_twice, expires_at },
-        Act::Resolve(verdict) => {
-            Input::Resolve { verdict: verdict.clone(), evidence: reason, actor: name }
-        }
-        Act::Cancel => Input::Cancel { actor: name, reason },
-        Act::Redeliver { may_act_twice } => {
-            Input::Redeliver { may_act_twice: *may_act_twice, expires_at }
-        }
     }
 }
 

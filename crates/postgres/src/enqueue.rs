@@ -214,10 +214,27 @@ pub(crate) async fn insert_rows(
     let expires_at = of(|given| micros(given.command.expires_at));
     let (stream, seq) = behind.unzip();
     let rows = tx
-        .query(INSERT, &[
-            &ids, &streams, &seqs, &idx, &destinations, &kinds, &keys, &bodies, &types, &headers,
-            &cores, &not_before, &expires_at, &micros(now), &stream, &seq,
-        ])
+        .query(
+            INSERT,
+            &[
+                &ids,
+                &streams,
+                &seqs,
+                &idx,
+                &destinations,
+                &kinds,
+                &keys,
+                &bodies,
+                &types,
+                &headers,
+                &cores,
+                &not_before,
+                &expires_at,
+                &micros(now),
+                &stream,
+                &seq,
+            ],
+        )
         .await?;
     Ok(read_inserted(&rows))
 }

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use counterfoil_core::domain::Stream;
-use counterfoil_core::domain::laws::{AttemptFacts, CommandFacts, DeliveryFacts, ReceiptFacts};
+use counterfoil_core::domain::laws::{
+    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts,
+};
 use counterfoil_core::port::read::{Facts, FactsFrom};
 use futures_util::future::{try_join, try_join4};
 use tokio_postgres::Row;
@@ -25,6 +27,7 @@ const RECEIPT: Statement = statement!("facts_receipt");
 const ATTEMPT: Statement = statement!("facts_attempt");
 const CONTRADICTION: Statement = statement!("facts_contradiction");
 const ACTION: Statement = statement!("facts_action");
+const ACKNOWLEDGING: Statement = statement!("facts_acknowledging");
 const ARCHIVED: Statement = statement!("facts_archived");
 const ISSUED: Statement = statement!("event_issued");
 
@@ -149,8 +152,17 @@ async fn add_sayings(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), F
         }
     };
     for row in &said {
-        let said = (count(row, 1), string(row, 2).unwrap_or_default());
+        let said = ContradictionFacts {
+            round: count(row, 1),
+            outcome: string(row, 2).unwrap_or_default(),
+            recorded_at: time(row, 3).unwrap_or_default(),
+        };
         of(row, &|command| command.contradictions.push(said.clone()));
+    }
+    if !said.is_empty() {
+        for row in &tx.query(ACKNOWLEDGING, &[&ids]).await? {
+            of(row, &|command| command.acknowledged_at = time(row, 1));
+        }
     }
     for row in &acts {
         of(row, &|command| {

@@ -46,6 +46,8 @@ pub(crate) struct Resume<'a> {
     pub(crate) store: &'a Inner,
     pub(crate) destination: Destination,
     pub(crate) actor: String,
+    /// Empty: none was given.
+    pub(crate) reason: String,
 }
 
 impl Work for Resume<'_> {
@@ -53,14 +55,15 @@ impl Work for Resume<'_> {
     type Answer = bool;
 
     async fn run(&self, tx: &Tx<'_>) -> Result<bool, Failure> {
-        let Self { store, destination, actor } = self;
+        let Self { store, destination, actor, reason } = self;
         let name = destination.as_str();
         if tx.query(RESUME, &[&name]).await?.is_empty() {
             return Ok(false);
         }
         let group = Group::begin(tx, store).await?;
         let action = Action { verb: "resume", about: name, actor };
-        insert_action(&group, &action, None, (Some("paused"), "running")).await?;
+        let reason = Some(reason.as_str()).filter(|reason| !reason.is_empty());
+        insert_action(&group, &action, reason, (Some("paused"), "running")).await?;
         Ok(true)
     }
 

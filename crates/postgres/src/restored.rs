@@ -7,6 +7,8 @@ use counterfoil_core::domain::{
     Contract, Delivery, Idempotent, Input, Micros, Next, Position, Terms, Transition, transition,
 };
 
+use counterfoil_core::port::act::restored_reason;
+
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::lane;
@@ -47,7 +49,7 @@ impl Work for Restored<'_> {
             write(&group, &doubted).await?;
         }
         let action = Action { verb: "restored", about: "store", actor: &self.actor };
-        let reason = format!("restored from a backup taken at {} µs UTC", self.at.get());
+        let reason = restored_reason(self.at);
         let after = format!("{count} open deliveries in doubt");
         insert_action(&group, &action, Some(&reason), (None, &after)).await?;
         Ok(count)

@@ -14,9 +14,8 @@ pub(crate) type Unreadable = String;
 
 /// The number in an integer column, wide or narrow.
 pub(crate) fn int(row: &Row, at: usize) -> Option<i64> {
-    row.try_get::<_, Option<i64>>(at).unwrap_or_else(|_| {
-        row.try_get::<_, Option<i32>>(at).ok().flatten().map(i64::from)
-    })
+    row.try_get::<_, Option<i64>>(at)
+        .unwrap_or_else(|_| row.try_get::<_, Option<i32>>(at).ok().flatten().map(i64::from))
 }
 
 /// The time in a column.
@@ -86,11 +85,7 @@ pub(crate) fn delivery(row: &Row, at: usize) -> (Delivery, Result<(), Unreadable
 }
 
 /// The outbox row in 15 columns from `at`, in the order of [`OutboxRow`].
-pub(crate) fn outbox(
-    row: &Row,
-    at: usize,
-    body_bytes_max: usize,
-) -> Result<OutboxRow, Unreadable> {
+pub(crate) fn outbox(row: &Row, at: usize, body_bytes_max: usize) -> Result<OutboxRow, Unreadable> {
     let Some(n) = int(row, at) else {
         return Err("its outbox row is missing".into());
     };

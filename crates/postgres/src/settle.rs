@@ -243,7 +243,11 @@ async fn ended_as(
     before: &Position,
 ) -> Result<Option<ReceiptOutcome>, Failure> {
     let round = claimed.delivery.round;
-    if !matches!(before, Position::Open(open) if open.round > round) {
+    let stands = match before {
+        Position::Open(open) => open.round,
+        Position::Ended(ended) => ended.round,
+    };
+    if stands <= round {
         return Ok(None);
     }
     let receipts = position::receipts(group, claimed.delivery.n).await?;

@@ -5,11 +5,12 @@
 
 use counterfoil_core::domain::State;
 use counterfoil_core::port::read::{Filter, Listed};
+use counterfoil_core::port::store::StoreError;
 use tokio_postgres::Row;
 
 use super::asked;
 use crate::failure::Failure;
-use crate::row::{count, int, micros, string, text, time};
+use crate::row::{count, flag, int, micros, string, text, time};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
@@ -21,17 +22,19 @@ const OPEN: Statement = statement!("list_open");
 const LIMIT: usize = 100;
 
 /// The commands that pass the filter.
-pub(crate) async fn list(tx: &Tx<'_>, filter: &Filter) -> Result<Vec<Listed>, Failure> {
+pub(crate) async fn list(
+    tx: &Tx<'_>,
+    filter: &Filter,
+) -> Result<Result<Vec<Listed>, StoreError>, Failure> {
     let after = match &filter.after {
         None => 0,
         Some(id) => match number(tx, id).await? {
             Some(n) => n,
-            // A cursor that never was: nothing comes after it.
-            None => return Ok(Vec::new()),
+            None => return Ok(Err(StoreError::NoCursor { id: id.clone() })),
         },
     };
     if filter.reason.as_ref().is_some_and(|reason| reason.contains('\0')) {
-        return Ok(Vec::new());
+        return Ok(Ok(Vec::new()));
     }
     let state = filter.state.as_deref().map(asked);
     let is_open = state.is_some_and(|name| name == "parked" || State::from_name(name).is_some());
@@ -39,19 +42,22 @@ pub(crate) async fn list(tx: &Tx<'_>, filter: &Filter) -> Result<Vec<Listed>, Fa
     let limit = if filter.limit == 0 { LIMIT } else { filter.limit };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx
-        .query(statement, &[
-            &after,
-            &filter.destination.as_deref().map(asked),
-            &filter.kind.as_deref().map(asked),
-            &filter.stream.as_deref().map(asked),
-            &micros(filter.since),
-            &micros(filter.until),
-            &state,
-            &filter.reason,
-            &limit,
-        ])
+        .query(
+            statement,
+            &[
+                &after,
+                &filter.destination.as_deref().map(asked),
+                &filter.kind.as_deref().map(asked),
+                &filter.stream.as_deref().map(asked),
+                &micros(filter.since),
+                &micros(filter.until),
+                &state,
+                &filter.reason,
+                &limit,
+            ],
+        )
         .await?;
-    Ok(rows.iter().map(listed).collect())
+    Ok(Ok(rows.iter().map(listed).collect()))
 }
 
 /// The number of the command.
@@ -87,5 +93,8 @@ fn listed(row: &Row) -> Listed {
         token: int(row, token).unwrap_or(0),
         recorded_at: time(row, 4).unwrap_or_default(),
         last_outcome: string(row, 11),
+        expires_at: time(row, 16),
+        first_sent_at: time(row, 17),
+        is_erased: flag(row, 18),
     }
 }

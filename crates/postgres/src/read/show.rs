@@ -20,6 +20,8 @@ const DELIVERY: Statement = statement!("facts_delivery");
 const RECEIPTS: Statement = statement!("facts_receipt");
 const ATTEMPTS: Statement = statement!("attempt_of_command");
 const CONTRADICTIONS: Statement = statement!("contradiction_of_command");
+const ACKNOWLEDGING: Statement = statement!("facts_acknowledging");
+const RESTORED: Statement = statement!("action_restored");
 const ACTIONS: Statement = statement!("action_of_command");
 
 /// The story of the command.
@@ -54,7 +56,9 @@ pub(crate) async fn show(tx: &Tx<'_>, command_id: &str) -> Result<Option<Story>,
     let (said, actions) = said_and_done(tx, command_id).await?;
     story.tries.extend(said);
     story.tries.sort_by_key(|told| told.at);
+    story.contradicted = is_contradicted(tx, command_id, &story.tries).await?;
     story.actions = actions;
+    add_restores(tx, &mut story).await?;
     Ok(Some(story))
 }
 
@@ -74,6 +78,7 @@ fn empty(listed: Listed) -> Story {
         receipts: Vec::new(),
         tries: Vec::new(),
         actions: Vec::new(),
+        contradicted: false,
         archived: false,
     }
 }
@@ -93,9 +98,13 @@ async fn archived(tx: &Tx<'_>, command_id: &str) -> Result<Option<Story>, Failur
         token: 0,
         recorded_at: Micros::default(),
         last_outcome: None,
+        expires_at: None,
+        first_sent_at: None,
+        is_erased: false,
     };
     let (tries, actions) = said_and_done(tx, command_id).await?;
-    Ok(Some(Story { archived: true, actions, tries, ..empty(listed) }))
+    let contradicted = is_contradicted(tx, command_id, &tries).await?;
+    Ok(Some(Story { archived: true, actions, contradicted, tries, ..empty(listed) }))
 }
 
 fn add_outbox(row: &Row, story: &mut Story) {
@@ -129,6 +138,7 @@ fn receipt(row: &Row) -> ReceiptStory {
         source: string(row, 5),
         attempts: count(row, 6),
         token: int(row, 7).unwrap_or(0),
+        first_sent_at: time(row, 8),
         digest: row::digest(row, 12).map(|digest| digest.to_hex()),
         recorded_at: time(row, 9).unwrap_or_default(),
     }
@@ -147,10 +157,7 @@ fn attempt(row: &Row) -> Told {
 }
 
 /// What was said otherwise about a command, and what people did.
-async fn said_and_done(
-    tx: &Tx<'_>,
-    command_id: &str,
-) -> Result<(Vec<Told>, Vec<Told>), Failure> {
+async fn said_and_done(tx: &Tx<'_>, command_id: &str) -> Result<(Vec<Told>, Vec<Told>), Failure> {
     let (said, done) =
         try_join(tx.query(CONTRADICTIONS, &[&command_id]), tx.query(ACTIONS, &[&command_id]))
             .await?;
@@ -162,10 +169,29 @@ async fn said_and_done(
         round: count(row, 0),
         token: 0,
     };
-    let action = |row| {
-        let text = |at| string(row, at).unwrap_or_default();
-        let at = time(row, 3).unwrap_or_default();
-        Told { at, what: text(0), outcome: text(1), reason: text(2), round: 0, token: 0 }
-    };
     Ok((said.iter().map(contradiction).collect(), done.iter().map(action).collect()))
+}
+
+fn action(row: &Row) -> Told {
+    let text = |at| string(row, at).unwrap_or_default();
+    let at = time(row, 3).unwrap_or_default();
+    Told { at, what: text(0), outcome: text(1), reason: text(2), round: 0, token: 0 }
+}
+
+/// Whether nobody has looked into the newest contradiction among the tries.
+async fn is_contradicted(tx: &Tx<'_>, id: &str, tries: &[Told]) -> Result<bool, Failure> {
+    let said = tries.iter().filter(|told| told.what == "contradiction").map(|told| told.at);
+    let Some(last) = said.max() else { return Ok(false) };
+    let looked = tx.query_opt(ACKNOWLEDGING, &[&vec![id]]).await?;
+    Ok(looked.and_then(|row| time(&row, 1)).is_none_or(|at| at < last))
+}
+
+/// Adds the restores that found it open: they put it in doubt.
+async fn add_restores(tx: &Tx<'_>, story: &mut Story) -> Result<(), Failure> {
+    let restores = tx.query(RESTORED, &[&story.listed.recorded_at.get()]).await?;
+    let restores = restores.iter().map(action);
+    let found: Vec<_> = restores.filter(|told| story.was_open_at(told.at)).collect();
+    story.actions.extend(found);
+    story.actions.sort_by_key(|told| told.at);
+    Ok(())
 }

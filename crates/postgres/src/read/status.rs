@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use counterfoil_core::domain::laws::Totals;
-use counterfoil_core::port::read::Status;
+use counterfoil_core::port::read::{Expiring, Status};
 use futures_util::future::{try_join, try_join5};
 use tokio_postgres::Row;
 
@@ -19,6 +19,7 @@ use crate::tx::Tx;
 const CLOCK: Statement = statement!("clock");
 const OPEN: Statement = statement!("status_open");
 const DUE: Statement = statement!("status_due");
+const EXPIRING: Statement = statement!("status_expiring");
 const TALLY: Statement = statement!("tally_all");
 const DESTINATIONS: Statement = statement!("destination_all");
 const TOTALS_OUTBOX: Statement = statement!("totals_outbox");
@@ -48,6 +49,11 @@ pub(crate) async fn status(tx: &Tx<'_>) -> Result<Status, Failure> {
     for row in &due {
         let since = time(row, 1).unwrap_or(now);
         status.oldest_due.insert(string(row, 0).unwrap_or_default(), now.since(since));
+    }
+    for row in tx.query(EXPIRING, &[]).await? {
+        let count = int(&row, 1).unwrap_or(0).unsigned_abs();
+        let expiring = Expiring { count, first: time(&row, 2).unwrap_or_default() };
+        status.expiring.insert(string(&row, 0).unwrap_or_default(), expiring);
     }
     for row in &all {
         let name = string(row, 0).unwrap_or_default();

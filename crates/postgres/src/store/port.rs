@@ -145,9 +145,15 @@ impl Store for PostgresStore {
         self.write(Acting::new(&self.inner, deeds, actor)?).await
     }
 
-    async fn resume(&self, destination: &Destination, actor: &str) -> Result<bool, StoreError> {
-        let (destination, actor) = (destination.clone(), actor.to_owned());
-        self.write(Resume { store: &self.inner, destination, actor }).await
+    async fn resume(
+        &self,
+        destination: &Destination,
+        actor: &str,
+        reason: &str,
+    ) -> Result<bool, StoreError> {
+        let (actor, reason) = (actor.to_owned(), reason.to_owned());
+        let destination = destination.clone();
+        self.write(Resume { store: &self.inner, destination, actor, reason }).await
     }
 
     async fn lane_facts(
@@ -182,7 +188,7 @@ impl Store for PostgresStore {
     }
 
     async fn list(&self, filter: Filter) -> Result<Vec<Listed>, StoreError> {
-        read!(self, |tx| read::list::list(tx, &filter))
+        read!(self, |tx| read::list::list(tx, &filter))?
     }
 
     async fn show(&self, command_id: &str) -> Result<Option<Story>, StoreError> {
