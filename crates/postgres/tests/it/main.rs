@@ -15,6 +15,7 @@ mod guards_receiver;
 mod guards_report;
 mod guards_values;
 mod migrate;
+mod not_known;
 mod plans;
 mod random;
 mod restore;
