@@ -14,6 +14,7 @@ mod guards_own;
 mod guards_receiver;
 mod guards_report;
 mod guards_values;
+mod intents;
 mod migrate;
 mod not_known;
 mod plans;
