@@ -8,7 +8,8 @@
 --
 -- Functions that look where their caller may not run as the owner, with a search_path of their own.
 
-CREATE FUNCTION cf.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS
+CREATE FUNCTION cf.refuse() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS
 $$ BEGIN RAISE check_violation USING MESSAGE = TG_ARGV[0]; END $$;
 
 -- Why a row may not enter the outbox; NULL: it may. The first rule that is broken says so.

@@ -265,6 +265,25 @@ async fn a_twin_in_flight_is_compared() {
     }
 }
 
+/// Above READ COMMITTED the twin cannot be looked at; the transaction is to be run again.
+#[tokio::test]
+async fn a_twin_in_flight_is_a_serialization_failure_above_read_committed() {
+    for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
+        let schema = TestSchema::new().await;
+        let (first, second) = (schema.stranger().await, schema.stranger().await);
+        first.run("BEGIN; SELECT cf.enqueue('a', 'd', 'k', 'one')").await.unwrap();
+        second.run(&format!("BEGIN ISOLATION LEVEL {isolation}")).await.unwrap();
+        second.number("SELECT count(*) FROM cf.outbox").await;
+        let (said, ()) = tokio::join!(call(&second, "enqueue('a', 'd', 'k', 'one')"), async {
+            crate::server::wait_for_lock(&first).await;
+            first.run("COMMIT").await.unwrap();
+        });
+        assert_eq!(said[..5], *"40001", "{isolation}");
+        second.run("ROLLBACK").await.unwrap();
+        assert_eq!(call(&second, "enqueue('a', 'd', 'k', 'one')").await, "repeated");
+    }
+}
+
 /// Two services in one database, each with its own schema: the same id is two intents.
 #[tokio::test]
 async fn two_schemas_are_two_stores() {
