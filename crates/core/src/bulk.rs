@@ -74,9 +74,9 @@ impl BulkReport {
 /// `filter.after` are not looked at.
 ///
 /// `limit`: at most so many are tried, skipped ones not counted; 0: all. With `dry_run` nothing
-/// changes, and `done` counts what would be done: each command is judged as the store would judge it,
-/// by the same rules and by the contracts that are stored now. `on_progress` is called after each
-/// batch.
+/// changes, and `done` counts what would be done: each command is judged as the store would judge
+/// it, by the same rules and by the contracts that are stored now. `on_progress` is called after
+/// each batch.
 ///
 /// # Errors
 /// [`StoreError`]; what was done before stays done, and the last progress says how much that was.
@@ -206,7 +206,7 @@ fn position(row: &Listed) -> Option<Position> {
     let first_sent_at = row.first_sent_at;
     let outcome = ReceiptOutcome::ALL.into_iter().find(|one| one.name() == row.state);
     let state = match (State::from_name(&row.state), outcome) {
-        // A state that is none is taken for one under way, as stores do; without a row there is none.
+        // A state that is none is taken for one under way, as stores do; no row is no state.
         (None, None) => (row.round > 0).then_some(State::Sending),
         (state, _) => state,
     };

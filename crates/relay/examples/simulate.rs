@@ -1,7 +1,8 @@
 //! Simulated days of real relays: `simulate --seeds N [--seed S] [--trace]`.
 //!
 //! Guarantees: runs seeds S, S+1, … on every core, prints how far it is on stderr and a summary on
-//! stdout; exit 1 if a rule broke. Does not: stop at the first broken seed; at the tenth.
+//! stdout; exit 1 if a rule broke, or if a thousand seeds or more missed something that they are
+//! there to reach. Does not: stop at the first broken seed; at the tenth.
 
 #![allow(clippy::print_stdout, reason = "the summary is what it is run for")]
 
@@ -17,6 +18,8 @@ use counterfoil_testkit::simulator::{Coverage, Run, plan_of, simulate};
 
 /// So many broken seeds are enough.
 const ENOUGH: usize = 10;
+/// From so many seeds on, everything that people, lanes and breakers can do must have happened.
+const MANY: u64 = 1_000;
 /// So often is told how far it is.
 const TOLD_EVERY: u64 = 1_000;
 
@@ -112,5 +115,9 @@ fn main() -> ExitCode {
     if let (1, Some(run)) = (wish.seeds, Some(simulate(wish.first, &simulated_relay::start))) {
         println!("trace {}", run.digest);
     }
-    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let missing = if *runs < MANY { Vec::new() } else { coverage.missing() };
+    for what in &missing {
+        println!("no seed reached: {what}");
+    }
+    if broken.is_empty() && missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

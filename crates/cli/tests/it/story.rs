@@ -1,4 +1,4 @@
-//! `show` as a person reads it who wants to end a command: when it was sent, who has it, what to type.
+//! `show` for who wants to end a command: when it was sent, who has it, what to type.
 
 use rusqlite::Connection;
 

@@ -1,6 +1,6 @@
 //! What two contracts say otherwise, by name and value.
 //!
-//! Guarantees: every difference is named, habits by their own names. Does not: judge which is right.
+//! Guarantees: every difference is named, habits by their own names. Does not: judge them.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -381,7 +381,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// Commands, newest last, by filter and cursor.
     ///
     /// # Errors
-    /// [`StoreError`]; [`StoreError::NoCursor`] where [`Filter::after`] is no command of the outbox.
+    /// [`StoreError`]; [`StoreError::NoCursor`] where [`Filter::after`] is none of the outbox.
     fn list(&self, filter: Filter) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
 
     /// All that stands about one command; `None` if it was never recorded.

@@ -11,7 +11,7 @@ use crate::simulated_relay::start;
 const SEEDS: u64 = 200;
 
 /// What so many seeds must have reached.
-const REACHED: [&str; 12] = [
+const REACHED: [&str; 21] = [
     "effects",
     "takeovers",
     "questions",
@@ -24,6 +24,15 @@ const REACHED: [&str; 12] = [
     "settles of an older token",
     "crashes",
     "contradictions",
+    "retry",
+    "redeliver",
+    "resolve: not done",
+    "pauses by hand",
+    "second acts that a person allowed",
+    "lanes that a parked head blocks",
+    "lanes that pass a parked head",
+    "probes that found it down",
+    "attempts that reach a limit",
 ];
 
 #[test]

@@ -5,15 +5,17 @@
 use std::sync::Arc;
 
 use counterfoil_core::port::BoxFuture;
-use counterfoil_relay::{Options, Relay, Served};
+use counterfoil_relay::{Limits, Options, Relay, Served};
 use counterfoil_testkit::simulator::{RelayBegin, RelayEnded, SimDestination};
 
 /// A relay from its start to its end.
 pub(crate) fn start(begin: RelayBegin) -> BoxFuture<'static, RelayEnded> {
     let RelayBegin { store, served, observer, clock, owner, seed, workers, poll, stop } = begin;
     let of = |one: SimDestination| {
-        let SimDestination { destination, terms, transport } = one;
-        Served::new(destination, terms, Arc::clone(&transport))
+        let SimDestination { destination, terms, concurrency, rate, transport } = one;
+        let mut limits = Limits::default();
+        (limits.concurrency, limits.rate) = (concurrency, rate);
+        Served::new(destination, terms, Arc::clone(&transport)).limits(limits)
     };
     let served = served.into_iter().map(of).collect();
     let options =

@@ -9,12 +9,14 @@ use std::sync::atomic::Ordering;
 
 use counterfoil_core::audit::{AuditOptions, audit};
 use counterfoil_core::domain::laws::law;
-use counterfoil_core::domain::{Command, Event as Happened, Kind as CommandKind, Span, Stream};
+use counterfoil_core::domain::{
+    Command, Event as Happened, Kind as CommandKind, OrderingKey, Span, Stream,
+};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{Append, Recorded};
 
 use super::Broken;
-use super::plan::ClockStep;
+use super::plan::{ClockStep, Order};
 use super::process::Pause;
 use super::sim_clock::{ProcessClock, SimClock};
 use super::watch::Meant;
@@ -57,7 +59,7 @@ impl World<'_> {
         let Some(process) = self.process(slot, pid) else { return };
         let local_ms = process.local_ms;
         self.slots[slot] = None;
-        self.watch.died(pid, local_ms);
+        self.watch.announced.died(pid, local_ms);
         self.coverage.count("crashes");
         self.trace.line(self.now_ms, format_args!("relay {pid} crashes"));
         let ms = self.dice.delay(40_000);
@@ -134,7 +136,7 @@ impl World<'_> {
     /// A person looks at what is paused, and resumes it.
     pub(super) fn look_after(&mut self) {
         for site in self.plan.sites.clone() {
-            self.app.set_paused(site.name.as_str(), None);
+            let _resumed = at_once(self.app.resume(&site.name, "ann", ""));
         }
         self.later(1_000, Event::Look);
     }
@@ -170,7 +172,12 @@ impl World<'_> {
         (command.not_before, command.expires_at) =
             (in_ms(order.not_before_ms), in_ms(order.expires_ms));
         let id = if order.is_decided { format!("s-{place}:1:0") } else { format!("c-{place}") };
-        let meant = Meant { is_refused: order.is_refused, body: order.body.clone() };
+        if let Some(key) = order.key {
+            command.ordering_key = OrderingKey::new(format!("key-{key}")).ok();
+        }
+        let lane = order.key.map(|key| (order.site, key));
+        let Order { is_refused, is_poison, body, .. } = order.clone();
+        let meant = Meant { is_refused, is_poison, site: order.site, lane, body };
         self.watch.expect(&id, meant);
         let times = if order.is_repeated && !order.is_decided { 2 } else { 1 };
         for time in 0..times {
@@ -201,8 +208,9 @@ impl World<'_> {
         Some(Recorded::Recorded)
     }
 
-    /// What must hold when all is at rest.
-    pub(super) fn judge_end(&mut self) {
+    /// What must hold at any time: the whole store is audited.
+    pub(super) fn judge_store(&mut self) {
+        self.coverage.count("audits");
         let audited = at_once(audit(&self.app, AuditOptions::default())).and_then(Result::ok);
         let Some(audited) = audited else {
             return self.breaks(Broken::new("the store can be audited", "it could not"));
@@ -213,12 +221,17 @@ impl World<'_> {
         };
         let violation = audited.violations.into_iter().find(|one| !is_meant(one));
         if let Some(violation) = violation {
-            return self.breaks(Broken::new("the laws of conservation hold", violation.text));
+            self.breaks(Broken::new("the laws of conservation hold", violation.text));
         }
+    }
+
+    /// What must hold when all is at rest.
+    pub(super) fn judge_end(&mut self) {
+        self.judge_store();
         for slot in 0..self.slots.len() {
             self.hear(slot);
         }
-        if let Err(broken) = self.watch.judge_notices() {
+        if let Err(broken) = self.watch.announced.judge() {
             self.breaks(broken);
         }
         let totals = self.app.look(|rows| rows.tally.clone());

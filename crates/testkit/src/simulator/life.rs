@@ -23,6 +23,11 @@ impl World<'_> {
     pub(super) fn hear(&mut self, slot: usize) {
         let Some(process) = &self.slots[slot] else { return };
         let (at, pid) = (process.local_ms, process.pid);
+        if let Some(broken) = process.mailbox.gauge(|gauges| gauges.broken.take()) {
+            return self.breaks(broken);
+        }
+        let full = process.mailbox.gauge(|gauges| std::mem::take(&mut gauges.full));
+        (0..full).for_each(|_| self.coverage.count("attempts that reach a limit"));
         for notice in process.mailbox.said() {
             let heard = self.watch.hear(&notice, &mut self.coverage);
             if let Some(what) = heard {
@@ -41,7 +46,7 @@ impl World<'_> {
         let (pid, at, Some(ended)) = (process.pid, process.local_ms, process.ended()) else {
             return;
         };
-        self.watch.died(pid, at);
+        self.watch.announced.died(pid, at);
         self.slots[slot] = None;
         match ended {
             Ok(Ok(())) => self.trace.line(at, format_args!("relay {pid} has stopped")),
@@ -98,8 +103,9 @@ impl World<'_> {
         let of = |(place, site): (usize, &Arc<Site>)| {
             let (site, mailbox) = (Arc::clone(site), Arc::clone(mailbox));
             let (destination, terms) = (site.name.clone(), Arc::clone(&site.terms));
+            let (concurrency, rate) = (site.concurrency, site.rate);
             let transport: Arc<dyn Transport> = Arc::new(SimTransport { place, site, mailbox });
-            SimDestination { destination, terms, transport }
+            SimDestination { destination, terms, concurrency, rate, transport }
         };
         self.plan.sites.iter().enumerate().map(of).collect()
     }

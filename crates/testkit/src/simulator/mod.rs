@@ -5,13 +5,20 @@
 //! by it after each write. Does not: run a database, a socket or a thread; `docs/simulator.md` says
 //! what is drawn and what is not.
 
+mod announced;
+mod breaker;
+mod claim;
 mod coverage;
 mod dice;
 mod fault;
+mod first_byte;
 mod judge;
+mod lane;
+mod ledger;
 mod life;
 mod network;
 mod notice;
+mod operator;
 mod plan;
 mod process;
 mod question;
@@ -23,7 +30,9 @@ mod sim_observer;
 mod sim_store;
 mod sim_transport;
 mod site;
+mod spell;
 mod trace;
+mod verb;
 mod watch;
 mod world;
 mod write;
@@ -32,6 +41,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use counterfoil_core::domain::rate::Rate;
 use counterfoil_core::domain::{Destination, Digest, Terms};
 use counterfoil_core::port::{BoxFuture, Clock, Transport};
 
@@ -48,6 +58,10 @@ pub struct SimDestination {
     pub destination: Destination,
     /// What it guarantees.
     pub terms: Arc<Terms>,
+    /// How many attempts may be under way there.
+    pub concurrency: Option<usize>,
+    /// How many attempts may begin there in a time.
+    pub rate: Option<Rate>,
     /// How commands travel there.
     pub transport: Arc<dyn Transport>,
 }

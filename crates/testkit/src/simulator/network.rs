@@ -6,23 +6,36 @@
 use counterfoil_core::domain::{Judge, Outcome, ResultBody, Span};
 use tokio::sync::oneshot;
 
-use super::Broken;
 use super::plan::Folds;
 use super::receiver::Word;
 use super::request::Sending;
 use super::site::{Kind, Site};
+use super::spell::Wrong;
 use super::world::{Event, World};
-
-/// What must be left of a lease when an attempt ends, in milliseconds.
-const MARGIN_MS: u64 = 2_000;
 
 /// A request on its way to a receiver.
 #[derive(Debug)]
 pub(super) struct Flight {
     site: usize,
     id: String,
+    token: i64,
     /// `None` for the second of two that the network made of one.
     reply: Option<oneshot::Sender<Outcome>>,
+}
+
+impl Flight {
+    pub(super) fn is_for(&self, site: usize, id: &str) -> bool {
+        self.site == site && self.id == id
+    }
+}
+
+/// Something that a receiver took on and will do.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) site: usize,
+    pub(super) id: String,
+    /// Of the attempt that brought it.
+    pub(super) token: i64,
 }
 
 impl World<'_> {
@@ -39,21 +52,30 @@ impl World<'_> {
         self.endanger(slot, pid, 500);
         self.report_stale(&id, token);
         let Sending { site, reply, .. } = sending;
-        if self.is_stopped_on_the_way(site, &id) {
+        let is_lost = self.is_stopped_on_the_way(site, &id);
+        let outcome = if is_lost { None } else { self.gateway(site, &id) };
+        let may_act = match &outcome {
+            None | Some(Outcome::Unknown { .. } | Outcome::Ask { .. }) => true,
+            Some(_) => false,
+        };
+        if may_act {
+            self.puts_down(site, &id, token);
+        }
+        if is_lost {
             self.limbo_or_break(site, reply);
             return;
         }
-        match self.gateway(site) {
+        match outcome {
             Some(outcome) => {
                 let ms = self.dice.delay(500);
                 self.trace.line(self.now_ms, format_args!("  no way for {id}: {}", outcome.name()));
                 self.later(ms, Event::Reply(reply, outcome));
             }
-            None => self.flies(site, id, reply),
+            None => self.flies(site, id, token, reply),
         }
     }
 
-    fn flies(&mut self, site: usize, id: String, reply: oneshot::Sender<Outcome>) {
+    fn flies(&mut self, site: usize, id: String, token: i64, reply: oneshot::Sender<Outcome>) {
         let life = self.plan.sites[site].life_ms;
         // No sender can keep a receiver without keys from acting on both of two.
         let folds = self.plan.sites[site].folds != Folds::No;
@@ -62,10 +84,10 @@ impl World<'_> {
         if folds && self.fails(self.plan.rates.twice) {
             self.coverage.count("requests delivered twice");
             let second = self.travel(500, life);
-            let twin = Flight { site, id: id.clone(), reply: None };
+            let twin = Flight { site, id: id.clone(), token, reply: None };
             self.later(second, Event::Arrive(twin));
         }
-        self.later(ms, Event::Arrive(Flight { site, id, reply: Some(reply) }));
+        self.later(ms, Event::Arrive(Flight { site, id, token, reply: Some(reply) }));
     }
 
     /// How long something is on its way.
@@ -76,38 +98,6 @@ impl World<'_> {
         } else {
             self.dice.delay(200)
         }
-    }
-
-    fn judge_first_byte(&self, sending: &Sending) -> Result<(), Broken> {
-        let Sending { site: place, id, not_before, began, .. } = sending;
-        let token = sending.token.get();
-        let site = &self.plan.sites[*place];
-        if self.sent.get(id).is_some_and(|sent| sent.contains(&token)) {
-            return Err(Broken::new("one claim is one send", format!("{id}, token {token}")));
-        }
-        if self.watch.meant(id).is_none_or(|meant| meant.body != sending.body) {
-            return Err(Broken::new("the bytes travel as committed", id.clone()));
-        }
-        if not_before.is_some_and(|at| *began < at) {
-            return Err(Broken::new("nothing is sent before its time", id.clone()));
-        }
-        let Some(granted) = self.watch.granted(id, sending.token) else {
-            return Err(Broken::new("nothing is sent that is not claimed", id.clone()));
-        };
-        // A request may live as long as its lease.
-        let until = granted + site.lease_ms;
-        if self.receivers[*place].remembers_until(id).is_some_and(|known| known < until) {
-            let rule = "nothing is sent again that could act twice";
-            return Err(Broken::new(rule, format!("{id}, token {token}, at {:?}", site.kind)));
-        }
-        let timeout = site.timeout_ms.unwrap_or(0);
-        let latest = granted + site.lease_ms - MARGIN_MS - timeout;
-        if !site.has_gap && self.now_ms > latest {
-            let late = self.now_ms - latest;
-            let what = format!("{id}, token {token}, {late} ms too late");
-            return Err(Broken::new("no first byte leaves when its lease is spent", what));
-        }
-        Ok(())
     }
 
     fn is_stopped_on_the_way(&mut self, site: usize, id: &str) -> bool {
@@ -128,7 +118,14 @@ impl World<'_> {
     }
 
     /// What a gateway, or nobody at all, says in place of the receiver.
-    fn gateway(&mut self, place: usize) -> Option<Outcome> {
+    fn gateway(&mut self, place: usize, id: &str) -> Option<Outcome> {
+        if let Some(outcome) = self.spelled(place) {
+            return Some(outcome);
+        }
+        if self.watch.meant(id).is_some_and(|meant| meant.is_poison) {
+            self.coverage.count("sends of poison");
+            return Some(Outcome::unknown("HTTP 500"));
+        }
         let rates = self.plan.rates.clone();
         let is_webhook = self.plan.sites[place].kind == Kind::Webhook;
         let is_asked = self.plan.sites[place].asked.is_some();
@@ -179,7 +176,8 @@ impl World<'_> {
 
     /// A request arrives at its receiver.
     pub(super) fn arrives(&mut self, flight: Flight) {
-        let Flight { site: place, id, reply } = flight;
+        let Flight { site: place, id, token, reply } = flight;
+        self.judge_arrival(place, &id, token);
         if self.fails(self.plan.rates.busy) {
             self.coverage.count("answers of busy");
             let retry_after = Some(Span::from_secs(1));
@@ -193,13 +191,13 @@ impl World<'_> {
         let before = self.receivers[place].count(&id);
         let word = self.receivers[place].arrive(&id, is_refused, self.now_ms);
         if self.receivers[place].count(&id) > before {
-            self.acted(place, &id);
+            self.acted(place, &id, token);
         }
         self.trace.line(self.now_ms, format_args!("  {id} arrives: {word:?}"));
         match word {
             Word::TakenOn { begins: true } => {
                 let ms = self.dice.delay(8_000);
-                self.later(ms, Event::Work { site: place, id: id.clone() });
+                self.later(ms, Event::Work(Job { site: place, id: id.clone(), token }));
             }
             Word::TakenOn { begins: false } if self.receivers[place].count(&id) > 0 => {
                 self.send_receipt(&id);
@@ -224,25 +222,12 @@ impl World<'_> {
         let site = &self.plan.sites[place];
         let outcome = outcome(site, word, id);
         let longest = 2 * site.timeout_ms.unwrap_or(2 * site.lease_ms);
-        let ms = self.travel(rates.slow, longest);
+        let mut ms = self.travel(rates.slow, longest);
+        if self.spell(place) == Some(Wrong::Slow) {
+            self.coverage.count("answers in a spell: slow");
+            ms += longest;
+        }
         self.later(ms, Event::Reply(reply, outcome));
-    }
-
-    /// A receiver acted: once a command, whatever happens.
-    pub(super) fn acted(&mut self, place: usize, id: &str) {
-        self.coverage.count("effects");
-        let count = self.receivers[place].count(id);
-        let Site { kind, folds, .. } = &*self.plan.sites[place];
-        if count > 1 {
-            let rule = match folds {
-                Folds::No => "a receiver without keys acts at most once a command",
-                Folds::Ever | Folds::For(_) => "a receiver that folds keys acts at most once a key",
-            };
-            return self.breaks(Broken::new(rule, format!("{id} acted {count} times at {kind:?}")));
-        }
-        if let Err(broken) = self.watch.judge_effect(id, &self.app) {
-            self.breaks(broken);
-        }
     }
 }
 

@@ -40,6 +40,14 @@ pub(super) fn told(notice: &Notice, coverage: &mut Coverage) -> Option<String> {
             coverage.count("leases lost under a handler");
             Some(format!("lease lost {command}"))
         }
+        Notice::BreakerOpened { destination, reason } => {
+            coverage.count("breakers opened");
+            Some(format!("no longer claims at {destination}: {reason}"))
+        }
+        Notice::BreakerClosed { destination } => {
+            coverage.count("breakers closed");
+            Some(format!("claims at {destination} again"))
+        }
         _ => None,
     }
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use counterfoil_core::domain::{Destination, IdRefused};
 
 use super::dice::Dice;
+use super::operator::Person;
 use super::site;
+use super::spell::Spell;
 
 pub(super) use super::site::{Folds, Site};
 
@@ -79,6 +81,10 @@ pub(super) struct Order {
     pub(super) is_refused: bool,
     /// It is recorded by a decision, not by itself.
     pub(super) is_decided: bool,
+    /// Its receiver fails on it, always, and never acts.
+    pub(super) is_poison: bool,
+    /// Which lane of its destination it belongs to.
+    pub(super) key: Option<usize>,
     /// It is recorded a second time.
     pub(super) is_repeated: bool,
     pub(super) not_before_ms: Option<u64>,
@@ -107,6 +113,12 @@ pub(super) struct Plan {
     pub(super) heal_ms: u64,
     pub(super) rates: Rates,
     pub(super) clock_steps: Vec<ClockStep>,
+    /// Who acts by hand.
+    pub(super) people: Vec<Person>,
+    /// When which receiver does not work.
+    pub(super) spells: Vec<Spell>,
+    /// When the store is audited before the end.
+    pub(super) audits: Vec<u64>,
     /// All relays die at once and stay away: from which time on, when one of them asks something
     /// of the world; and how long.
     pub(super) outage: Option<(u64, u64)>,
@@ -127,7 +139,8 @@ impl Plan {
         let count = dice.between(1, 4);
         let sites = (0..count).map(|at| draw_site(dice, at)).collect::<Result<Vec<_>, _>>()?;
         let count = if dice.chance(200) { dice.between(20, 60) } else { dice.between(5, 25) };
-        let orders = (0..count).map(|_| draw_order(dice, sites.len(), heal_ms)).collect();
+        let habit = Habit { lanes: dice.chance(500), poison: dice.chance(300) };
+        let orders = (0..count).map(|_| draw_order(dice, sites.len(), heal_ms, habit)).collect();
         let relays = dice.place(4) + 1;
         let skewed = dice.chance(400);
         let skew = |dice: &mut Dice| {
@@ -143,6 +156,9 @@ impl Plan {
             heal_ms,
             rates,
             clock_steps: draw_clock_steps(dice, heal_ms),
+            people: Person::draw_all(dice),
+            spells: Spell::draw_all(dice, sites.len(), heal_ms),
+            audits: (0..3).map(|_| dice.between(0, heal_ms)).collect(),
             outage: draw_outage(dice, heal_ms, &sites),
             sites,
         };
@@ -155,6 +171,11 @@ impl Plan {
         let is_asked = self.sites.iter().any(|site| site.asked.is_some());
         let forgets = self.sites.iter().any(|site| matches!(site.folds, Folds::For(_)));
         let may_all_die = self.outage.is_some() || self.rates.crash > 0 || self.rates.stop > 0;
+        // The audit compares when a person spoke with when an attempt ended, by two clocks.
+        if !self.people.is_empty() {
+            self.skews.fill(0);
+            self.clock_steps.retain(|step| step.micros > 0);
+        }
         // `quiet` is counted by the store's clock, which follows a step ahead.
         // The store's clock does not count the time in which no relay runs and the machine's clock
         // is behind it.
@@ -169,7 +190,16 @@ fn draw_site(dice: &mut Dice, at: u64) -> Result<Arc<Site>, IdRefused> {
     Ok(Arc::new(Site::draw(dice, kind, name)))
 }
 
-fn draw_order(dice: &mut Dice, sites: usize, heal_ms: u64) -> Order {
+/// What the commands of a plan have in common.
+#[derive(Clone, Copy, Debug)]
+struct Habit {
+    /// Many have an ordering key.
+    lanes: bool,
+    /// Some are poison.
+    poison: bool,
+}
+
+fn draw_order(dice: &mut Dice, sites: usize, heal_ms: u64, habit: Habit) -> Order {
     let at_ms = dice.between(0, heal_ms * 8 / 10);
     let later = |dice: &mut Dice, permille, least, most| {
         dice.chance(permille).then(|| at_ms + dice.between(least, most))
@@ -180,6 +210,8 @@ fn draw_order(dice: &mut Dice, sites: usize, heal_ms: u64) -> Order {
         site: dice.place(sites),
         is_refused: dice.chance(100),
         is_decided: dice.chance(150),
+        is_poison: habit.poison && dice.chance(80),
+        key: (habit.lanes && dice.chance(700)).then(|| dice.place(3)),
         is_repeated: dice.chance(100),
         not_before_ms: later(dice, 120, 100, 40_000),
         expires_ms: later(dice, 200, 50, 60_000),

@@ -66,11 +66,11 @@ impl Receiver {
 
     /// Until when it remembers a key that it acted on; `None` if it never acted, or never forgets.
     pub(super) fn remembers_until(&self, key: &str) -> Option<u64> {
-        let first = self.effects.get(key).and_then(|times| times.first())?;
+        let last = self.effects.get(key).and_then(|times| times.last())?;
         match self.folds {
-            Folds::No => Some(*first),
+            Folds::No => Some(*last),
             Folds::Ever => None,
-            Folds::For(ttl) => Some(first + ttl),
+            Folds::For(ttl) => Some(last + ttl),
         }
     }
 
@@ -117,6 +117,11 @@ impl Receiver {
             *left = left.saturating_sub(1);
         }
         self.act(key, now_ms);
+    }
+
+    /// Whether it judged and refused it.
+    pub(super) fn has_refused(&self, key: &str) -> bool {
+        self.refused.contains_key(key)
     }
 
     /// A question arrives.

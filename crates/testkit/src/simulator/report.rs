@@ -10,6 +10,7 @@ use counterfoil_core::port::store::Reported;
 
 use super::Broken;
 use super::judge::Scene;
+use super::network::Job;
 use super::world::{Event, World};
 use super::write::at_once;
 
@@ -26,10 +27,11 @@ pub(super) struct Posting {
 
 impl World<'_> {
     /// A job that was taken on is done.
-    pub(super) fn works(&mut self, site: usize, id: &str) {
-        self.receivers[site].work(id, self.now_ms);
+    pub(super) fn works(&mut self, job: &Job) {
+        let Job { site, id, token } = job;
+        self.receivers[*site].work(id, self.now_ms);
         self.trace.line(self.now_ms, format_args!("  {id} is done"));
-        self.acted(site, id);
+        self.acted(*site, id, *token);
         self.send_receipt(id);
     }
 
@@ -67,6 +69,10 @@ impl World<'_> {
     pub(super) fn posted(&mut self, posting: Posting) {
         let Posting { id, outcome, token, contradicts } = posting;
         let Ok(command_id) = CommandId::new(id.as_str()) else { return };
+        // A receiver that says two things is not drawn where a person began a round in between.
+        if contradicts && !self.watch.has_ended(&id) {
+            return;
+        }
         let report = Report {
             outcome,
             result: Some(format!("done {id}").into_bytes()),
@@ -82,12 +88,16 @@ impl World<'_> {
         let said = outcome.name();
         self.trace.line(self.now_ms, format_args!("  report {id} {said}: {reported:?}"));
         let Some(reported) = reported else { return };
+        let by_person = self.watch.said.is_touched(&id);
+        if reported == Reported::Contradiction && by_person {
+            self.watch.contradicted.insert(id.clone());
+        }
         let n = self.watch.n_of(&id);
         self.judge_app(&|changed, _| Some(changed) == n);
         let fits = match reported {
             Reported::Recorded => token.is_none() && !contradicts,
             Reported::Repeated => token.is_none(),
-            Reported::Contradiction => contradicts,
+            Reported::Contradiction => contradicts || by_person,
             Reported::Refused(_) => token.is_some(),
             Reported::Unknown => false,
         };

@@ -13,6 +13,7 @@ use counterfoil_core::port::store::{Declared, Exchange, Exchanged, StoreError, S
 use counterfoil_core::port::{Announce, Notice};
 use tokio::sync::{Notify, oneshot};
 
+use super::breaker::{Gauges, Opened};
 use super::dice::Dice;
 use super::sim_clock::ProcessClock;
 
@@ -58,10 +59,21 @@ pub(super) struct Asking {
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
+/// What its process was like when a write was issued.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Issued {
+    /// When, in milliseconds.
+    pub(super) at_ms: u64,
+    /// Which of its breakers were open.
+    pub(super) opened: Opened,
+    /// When they last closed.
+    pub(super) closed: Opened,
+}
+
 /// What is asked of the world.
 #[derive(Debug)]
 pub(super) enum Request {
-    Write(Box<Write>, WriteReply),
+    Write(Box<Write>, WriteReply, Issued),
     Send(Sending),
     Ask(Asking),
 }
@@ -74,6 +86,7 @@ pub(super) struct Mailbox {
     requests: Mutex<VecDeque<(u64, Request)>>,
     has_requests: AtomicBool,
     notices: Mutex<Vec<Notice>>,
+    gauges: Mutex<Gauges>,
     dice: Mutex<Dice>,
     /// Wakes the step under way.
     step: Mutex<Option<Waker>>,
@@ -102,6 +115,7 @@ impl Mailbox {
             requests: Mutex::default(),
             has_requests: AtomicBool::new(false),
             notices: Mutex::default(),
+            gauges: Mutex::default(),
             dice: Mutex::new(dice),
             step: Mutex::default(),
             must_halt: AtomicBool::new(false),
@@ -133,7 +147,35 @@ impl Mailbox {
         oldest
     }
 
+    /// A write, with what its process is like now.
+    pub(super) fn write(&self, write: Write, reply: WriteReply) {
+        let issued = self.gauge(|gauges| Issued {
+            at_ms: self.clock.now_ms(),
+            opened: gauges.opened.clone(),
+            closed: gauges.closed.clone(),
+        });
+        self.post(Request::Write(Box::new(write), reply, issued));
+    }
+
+    /// Looks at its limits.
+    pub(super) fn gauge<T>(&self, look: impl FnOnce(&mut Gauges) -> T) -> T {
+        look(&mut locked(&self.gauges))
+    }
+
     pub(super) fn say(&self, notice: &Notice) {
+        let now_ms = self.clock.now_ms();
+        match notice {
+            Notice::BreakerOpened { destination, .. } => {
+                self.gauge(|it| it.opened.insert(destination.to_string(), now_ms));
+            }
+            Notice::BreakerClosed { destination } => {
+                self.gauge(|it| {
+                    it.opened.remove(destination.as_str());
+                    it.closed.insert(destination.to_string(), now_ms);
+                });
+            }
+            _ => {}
+        }
         locked(&self.notices).push(notice.clone());
     }
 

@@ -21,7 +21,7 @@ use counterfoil_core::port::store::{
 use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 use tokio::sync::oneshot;
 
-use super::request::{Mailbox, Request, Write, Written};
+use super::request::{Mailbox, Write, Written};
 use crate::MemoryStore;
 
 /// The store that a simulated relay works with.
@@ -34,7 +34,7 @@ pub struct SimStore {
 impl SimStore {
     async fn write(&self, write: Write) -> Result<Written, StoreError> {
         let (reply, hear) = oneshot::channel();
-        self.mailbox.post(Request::Write(Box::new(write), reply));
+        self.mailbox.write(write, reply);
         let gone = |_| StoreError::Broken("the world ended".into());
         hear.await.map_err(gone)?
     }

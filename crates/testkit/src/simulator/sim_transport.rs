@@ -20,8 +20,28 @@ pub(super) struct SimTransport {
     pub(super) mailbox: Arc<Mailbox>,
 }
 
+/// An attempt that is under way.
+struct UnderWay<'a>(&'a SimTransport);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.mailbox.gauge(|gauges| gauges.ends(self.0.place));
+    }
+}
+
 impl SimTransport {
+    /// An attempt or a question is under way until what this gives is dropped.
+    fn under_way(&self) -> UnderWay<'_> {
+        self.mailbox.gauge(|gauges| gauges.begins(self.place, self.site.concurrency));
+        UnderWay(self)
+    }
+
     async fn play(&self, attempt: &Attempt) -> Outcome {
+        let _under_way = self.under_way();
+        if let Some(rate) = self.site.rate {
+            let now_ms = self.mailbox.clock.now_ms();
+            self.mailbox.gauge(|gauges| gauges.sends(self.place, rate, now_ms));
+        }
         if self.mailbox.fails(self.site.slow_start) {
             let longest = self.site.lease_ms;
             pause(self.mailbox.draw(|dice| dice.between(1, longest))).await;
@@ -48,6 +68,7 @@ impl SimTransport {
     }
 
     async fn question(&self, question: &Question) -> Answer {
+        let _under_way = self.under_way();
         let (reply, hear) = oneshot::channel();
         let id = question.command_id.to_string();
         self.mailbox.post(Request::Ask(Asking { site: self.place, id, reply }));

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use counterfoil_core::domain::backoff::Pace;
-use counterfoil_core::domain::contract::{Asking, Completion, OnRefusal};
+use counterfoil_core::domain::contract::{Asking, Completion, OnParked, OnRefusal};
 use counterfoil_core::domain::habits::{NotThere, Profile};
+use counterfoil_core::domain::rate::Rate;
 use counterfoil_core::domain::{Contract, Destination, Idempotent, Span, Terms};
 
 use super::dice::Dice;
@@ -80,6 +81,10 @@ pub(super) struct Site {
     pub(super) life_ms: u64,
     /// A process may stand still between the gate and the first byte.
     pub(super) has_gap: bool,
+    /// How many attempts a relay may have under way there.
+    pub(super) concurrency: Option<usize>,
+    /// How many a relay may begin there in a time.
+    pub(super) rate: Option<Rate>,
     /// How often an attempt is slow to begin, in a thousand.
     pub(super) slow_start: u64,
 }
@@ -124,15 +129,13 @@ impl Site {
         if dice.chance(300) {
             contract.on_refusal = OnRefusal::Reject;
         }
+        if dice.chance(500) {
+            contract.on_parked = OnParked::Skip;
+        }
         if kind == Kind::Webhook {
             contract.habits.profile = Profile::Webhook;
         }
-        let pace = Pace {
-            initial: span(dice.between(100, 1_000)),
-            max: span(dice.between(2_000, 20_000)),
-            max_attempts: u32::try_from(dice.between(2, 12)).unwrap_or(2),
-            lease: span(lease_ms),
-        };
+        let pace = draw_pace(dice, lease_ms);
         Self {
             kind,
             name,
@@ -144,9 +147,25 @@ impl Site {
             lease_ms,
             life_ms,
             has_gap: folds == Folds::Ever && asked.is_none(),
+            concurrency: dice.chance(250).then(|| dice.place(3) + 1),
+            rate: dice.chance(250).then(|| draw_rate(dice)),
             slow_start: if dice.chance(500) { dice.between(1, 100) } else { 0 },
         }
     }
+}
+
+fn draw_pace(dice: &mut Dice, lease_ms: u64) -> Pace {
+    Pace {
+        initial: span(dice.between(100, 1_000)),
+        max: span(dice.between(2_000, 20_000)),
+        max_attempts: u32::try_from(dice.between(2, 12)).unwrap_or(2),
+        lease: span(lease_ms),
+    }
+}
+
+fn draw_rate(dice: &mut Dice) -> Rate {
+    let count = u32::try_from(dice.between(1, 5)).unwrap_or(1);
+    Rate { count, per: span(dice.between(200, 3_000)) }
 }
 
 fn draw_folds(dice: &mut Dice, kind: Kind) -> Folds {

@@ -11,36 +11,38 @@ use counterfoil_core::domain::{Delivery, ReceiptOutcome, State, Token};
 use counterfoil_core::port::read::FactsFrom;
 use counterfoil_core::port::{Notice, Store};
 
+use super::announced::Announced;
 use super::judge::{Scene, judge_end, judge_open, judge_truth};
+use super::lane::Lane;
+use super::ledger::Ledger;
 use super::notice::told;
-use super::plan::Site;
+use super::plan::{Folds, Site};
 use super::trace::Trace;
 use super::write::at_once;
 use super::{Broken, Coverage};
 use crate::MemoryStore;
 use crate::memory_store::rows::Rows;
 
+mod lanes;
+
 /// A command as the judge knows it.
 #[derive(Clone, Debug)]
 struct Known {
     id: String,
     open: Option<Delivery>,
+    lane: Option<Lane>,
 }
 
 /// What is asked of a receiver, and what it will say.
 #[derive(Clone, Debug)]
 pub(super) struct Meant {
     pub(super) is_refused: bool,
+    pub(super) is_poison: bool,
+    /// The place of its destination.
+    pub(super) site: usize,
+    /// The lane that it belongs to.
+    pub(super) lane: Option<Lane>,
     pub(super) body: Vec<u8>,
-}
-
-/// A parking that is to be announced.
-#[derive(Debug)]
-struct Owed {
-    id: String,
-    pid: u64,
-    /// When its process heard of it; `None`: not yet.
-    heard_ms: Option<u64>,
 }
 
 /// The judge of one run.
@@ -48,8 +50,9 @@ struct Owed {
 pub(super) struct Watch {
     known: BTreeMap<i64, Known>,
     by_id: BTreeMap<String, i64>,
-    owed: Vec<Owed>,
-    announced: BTreeMap<String, u32>,
+    pub(super) announced: Announced,
+    /// What people said about commands.
+    pub(super) said: Ledger,
     /// When a token was granted, in the world's milliseconds.
     granted: BTreeMap<(i64, i64), u64>,
     /// Commands of which a receiver said two things on purpose.
@@ -110,6 +113,21 @@ impl Watch {
         }
     }
 
+    /// Whether it was parked at any time.
+    pub(super) fn was_parked(&self, id: &str) -> bool {
+        self.announced.was_parked(id)
+    }
+
+    /// When a token of `n` was granted.
+    pub(super) fn granted_to(&self, n: i64, token: i64) -> Option<u64> {
+        self.granted.get(&(n, token)).copied()
+    }
+
+    /// Every command: its id, and its delivery while it is open.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, Option<&Delivery>)> {
+        self.known.values().map(|known| (known.id.as_str(), known.open.as_ref()))
+    }
+
     /// When the token was granted.
     pub(super) fn granted(&self, id: &str, token: Token) -> Option<u64> {
         self.granted.get(&(self.n_of(id)?, token.get())).copied()
@@ -132,35 +150,87 @@ impl Watch {
         coverage: &mut Coverage,
     ) -> Result<Vec<String>, Broken> {
         let mut parked = Vec::new();
-        for n in scene.store.look(|rows| self.changed(rows)) {
-            let (id, site, after) = scene.store.look(|rows| seen(rows, n, scene.sites));
-            let before = self.known.get(&n).and_then(|known| known.open.clone());
-            let is_new = !self.known.contains_key(&n);
+        let changed = scene.store.look(|rows| self.changed(rows));
+        if changed.is_empty() {
+            return Ok(parked);
+        }
+        let before: BTreeMap<i64, Option<Delivery>> =
+            changed.iter().map(|n| (*n, self.open(*n).cloned())).collect();
+        let moved = self.lanes_that_move(scene, &before);
+        for (n, before) in &before {
+            let (id, site, after) = scene.store.look(|rows| seen(rows, *n, scene.sites));
             self.tell(&id, before.as_ref(), after.as_ref(), scene, trace, coverage);
-            if !is_new && !(scene.allowed)(n, before.as_ref()) {
-                let rule = "only the newest token, a due time or a receipt changes a delivery";
-                return Err(Broken::new(rule, format!("{id}: {before:?} became {after:?}")));
-            }
+            self.judge_allowed(*n, &id, before.as_ref(), after.as_ref(), scene, &moved)?;
             let was_parked = before.as_ref().is_some_and(|open| open.state.is_parked());
+            let past = self.said.past(&id);
+            let effects = scene.receivers[site].count(&id);
+            let keyless = scene.sites[site].folds == Folds::No;
             if let Some(open) = &after {
                 judge_open(&id, open, &scene.sites[site], scene)?;
-                judge_truth(&id, open, scene.receivers[site].count(&id))?;
+                judge_truth(&id, open, effects.saturating_sub(past))?;
+                let is_undone = open.state.is_parked() && !open.in_doubt;
+                let is_on = matches!(open.state, State::Pending | State::Sending);
+                if keyless && !is_undone && !is_on {
+                    self.said.lapsed(&id);
+                }
                 if open.state.is_parked() && !was_parked {
                     parked.push(id.clone());
+                    self.announced.parked(&id);
                 }
-                if before.is_none_or(|before| before.token != open.token) {
-                    self.granted.insert((n, open.token.get()), scene.now_ms);
-                }
+                self.granted.entry((*n, open.token.get())).or_insert(scene.now_ms);
             } else {
-                judge_end(&id, n, scene, scene.receivers[site].count(&id))?;
+                // Ended by a word, an attempt under way goes on.
+                let goes_on = before.as_ref().is_some_and(|it| it.state == State::Sending);
+                if keyless && !goes_on {
+                    self.said.lapsed(&id);
+                }
+                judge_end(&id, *n, scene, effects, effects.saturating_sub(past))?;
             }
-            self.judge_laws(n, scene)?;
-            self.by_id.insert(id.clone(), n);
-            self.known.insert(n, Known { id, open: after });
+            self.judge_laws(*n, scene)?;
+            let lane = self.meant(&id).and_then(|meant| meant.lane);
+            self.by_id.insert(id.clone(), *n);
+            self.known.insert(*n, Known { id, open: after, lane });
         }
-        let owned = |known: &&Known| known.open.as_ref().is_some_and(|it| !it.state.is_parked());
-        self.busy = self.known.values().filter(owned).count();
+        self.judge_lanes(&before, scene, coverage)?;
+        self.busy = self.known.values().filter(|known| self.is_owned(known, scene)).count();
         Ok(parked)
+    }
+
+    /// The lanes of what the write may change by itself: it may give their turns on.
+    fn lanes_that_move(
+        &self,
+        scene: &Scene<'_>,
+        before: &BTreeMap<i64, Option<Delivery>>,
+    ) -> BTreeSet<Lane> {
+        let of = |(n, before): (&i64, &Option<Delivery>)| {
+            let known = self.known.get(n)?;
+            (scene.allowed)(*n, before.as_ref()).then_some(known.lane).flatten()
+        };
+        before.iter().filter_map(of).collect()
+    }
+
+    fn judge_allowed(
+        &self,
+        n: i64,
+        id: &str,
+        before: Option<&Delivery>,
+        after: Option<&Delivery>,
+        scene: &Scene<'_>,
+        moved: &BTreeSet<Lane>,
+    ) -> Result<(), Broken> {
+        let Some(known) = self.known.get(&n) else { return Ok(()) };
+        let moves = known.lane.is_some_and(|lane| moved.contains(&lane));
+        let waits = |open: &Delivery| open.state == State::Pending;
+        let had_no_turn = before.is_some_and(|it| waits(it) && it.available_at.is_none());
+        let lost_turn = before.zip(after).is_some_and(|(before, after)| {
+            let without = Delivery { available_at: None, ..before.clone() };
+            waits(before) && without == *after
+        });
+        if (scene.allowed)(n, before) || (moves && (had_no_turn || lost_turn)) {
+            return Ok(());
+        }
+        let rule = "only the newest token, a due time, a receipt or a person changes a delivery";
+        Err(Broken::new(rule, format!("{id}: {before:?} became {after:?}")))
     }
 
     /// What is no longer as it was.
@@ -234,46 +304,12 @@ impl Watch {
         Ok(())
     }
 
-    /// These were parked by a write of `pid`.
-    pub(super) fn owes(&mut self, pid: u64, parked: &[String]) {
-        let owed = |id: &String| Owed { id: id.clone(), pid, heard_ms: None };
-        self.owed.extend(parked.iter().map(owed));
-    }
-
-    /// The process heard what its write did.
-    pub(super) fn answered(&mut self, pid: u64, parked: &[String], at_ms: u64) {
-        let of = |owed: &&mut Owed| owed.pid == pid && parked.contains(&owed.id);
-        self.owed.iter_mut().filter(of).for_each(|owed| owed.heard_ms = Some(at_ms));
-    }
-
-    /// The process came to its end at `local_ms` of its own: it cannot say what it had not heard.
-    pub(super) fn died(&mut self, pid: u64, local_ms: u64) {
-        let in_time = |owed: &Owed| owed.heard_ms.is_some_and(|heard| heard < local_ms);
-        self.owed.retain(|owed| owed.pid != pid || in_time(owed));
-    }
-
     /// Takes a notice; what to write into the trace.
     pub(super) fn hear(&mut self, notice: &Notice, coverage: &mut Coverage) -> Option<String> {
         if let Notice::Parked { command, .. } = notice {
-            *self.announced.entry(command.clone()).or_default() += 1;
+            self.announced.said(command);
         }
         told(notice, coverage)
-    }
-
-    /// Whether what is parked was announced as it should.
-    pub(super) fn judge_notices(&self) -> Result<(), Broken> {
-        let rule = "what is parked is announced once";
-        if let Some((id, count)) = self.announced.iter().find(|(_, count)| **count > 1) {
-            return Err(Broken::new(rule, format!("{id} was announced {count} times")));
-        }
-        let silent =
-            |owed: &&Owed| owed.heard_ms.is_some() && !self.announced.contains_key(&owed.id);
-        match self.owed.iter().find(silent) {
-            Some(Owed { id, pid, .. }) => {
-                Err(Broken::new(rule, format!("{id}, parked by relay {pid}, was not announced")))
-            }
-            None => Ok(()),
-        }
     }
 }
 

@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use counterfoil_core::domain::{Answer, Outcome};
 use tokio::sync::oneshot;
 
+use super::breaker::Breakers;
 use super::dice::Dice;
-use super::network::Flight;
+use super::lane::Arrivals;
+use super::network::{Flight, Job};
+use super::operator::Acting;
 use super::plan::{ClockStep, Plan};
 use super::process::{Pause, Process};
 use super::question::Inquiry;
@@ -39,10 +42,13 @@ pub(super) enum Event {
     Reply(oneshot::Sender<Outcome>, Outcome),
     Inquire(Inquiry),
     Tell(oneshot::Sender<Answer>, Answer),
-    Work { site: usize, id: String },
+    Work(Job),
     Post(Posting),
     Record { order: usize },
     Step(ClockStep),
+    Operate { person: usize },
+    Act(Acting),
+    Audit,
     Outage { ms: u64 },
     Heal,
     Look,
@@ -66,6 +72,8 @@ pub(super) struct World<'a> {
     pub(super) app: MemoryStore,
     pub(super) receivers: Vec<Receiver>,
     pub(super) watch: Watch,
+    pub(super) breakers: Breakers,
+    pub(super) arrivals: Arrivals,
     pub(super) trace: Trace,
     pub(super) coverage: Coverage,
     pub(super) steps: u64,
@@ -100,6 +108,8 @@ impl<'a> World<'a> {
             app: MemoryStore::new(SimClock(clock)),
             receivers: receivers.collect(),
             watch: Watch::default(),
+            breakers: Breakers::default(),
+            arrivals: Arrivals::default(),
             trace: Trace::default(),
             coverage: Coverage::default(),
             steps: 0,
@@ -130,6 +140,13 @@ impl<'a> World<'a> {
         for slot in 0..self.plan.relays {
             let at = self.dice.delay(5_000);
             self.at(at, Event::Start { slot });
+        }
+        for at in self.plan.audits.clone() {
+            self.at(at, Event::Audit);
+        }
+        for person in 0..self.plan.people.len() {
+            let at = self.dice.between(0, self.plan.heal_ms / 2);
+            self.at(at, Event::Operate { person });
         }
         self.at(self.plan.heal_ms, Event::Heal);
     }
@@ -212,7 +229,9 @@ impl<'a> World<'a> {
         let pid = process.pid;
         let Some((_, request)) = process.mailbox.take() else { return };
         match request {
-            Request::Write(write, reply) => self.written(slot, pid, *write, reply),
+            Request::Write(write, reply, issued) => {
+                self.written((slot, pid), *write, reply, issued);
+            }
             Request::Send(sending) => self.leaves(slot, pid, sending),
             Request::Ask(asking) => self.asks(slot, pid, asking),
         }
@@ -231,10 +250,13 @@ impl<'a> World<'a> {
             Event::Reply(reply, outcome) => drop(reply.send(outcome)),
             Event::Inquire(inquiry) => self.inquired(inquiry),
             Event::Tell(reply, answer) => drop(reply.send(answer)),
-            Event::Work { site, id } => self.works(site, &id),
+            Event::Work(job) => self.works(&job),
             Event::Post(posting) => self.posted(posting),
             Event::Record { order } => self.record(order),
             Event::Step(step) => self.step_clock(step),
+            Event::Operate { person } => self.operate(person),
+            Event::Act(acting) => self.acts(acting),
+            Event::Audit => self.judge_store(),
             Event::Outage { ms } => self.black_out(ms),
             Event::Heal => self.heal(),
             Event::Look => self.look_after(),
@@ -260,8 +282,19 @@ impl<'a> World<'a> {
     }
 
     fn is_in_flight(&self) -> bool {
-        let flies = |event: &Event| matches!(event, Event::Arrive(_) | Event::Work { .. });
+        let flies =
+            |event: &Event| matches!(event, Event::Arrive(_) | Event::Work(_) | Event::Act(_));
         self.events.values().any(flies)
+    }
+
+    /// How many requests and jobs for a command are on their way and may still act.
+    pub(super) fn under_way(&self, place: usize, id: &str) -> usize {
+        let flies = |event: &&Event| match event {
+            Event::Arrive(flight) => flight.is_for(place, id),
+            Event::Work(job) => job.site == place && job.id == id,
+            _ => false,
+        };
+        self.events.values().filter(flies).count()
     }
 
     pub(super) fn into_run(self) -> Run {

@@ -13,7 +13,7 @@ use counterfoil_core::port::store::{Ended, Exchange, Settled, StoreError};
 
 use super::Broken;
 use super::judge::Scene;
-use super::request::{Write, WriteReply, Written};
+use super::request::{Issued, Write, WriteReply, Written};
 use super::world::{Event, World};
 
 /// The longest that a slow disk takes.
@@ -26,6 +26,7 @@ pub(super) struct Committing {
     pid: u64,
     write: Write,
     reply: WriteReply,
+    issued: Issued,
     /// It is committed, and the answer says that this is not known.
     is_not_known: bool,
     answer_ms: u64,
@@ -51,7 +52,14 @@ pub(super) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
 
 impl World<'_> {
     /// A write was issued.
-    pub(super) fn written(&mut self, slot: usize, pid: u64, write: Write, reply: WriteReply) {
+    pub(super) fn written(
+        &mut self,
+        (slot, pid): (usize, u64),
+        write: Write,
+        reply: WriteReply,
+        issued: Issued,
+    ) {
+        self.judge_asked(pid, &write, &issued);
         let rates = self.plan.rates.clone();
         let mut commit_ms = self.dice.delay(20);
         let mut answer_ms = self.dice.delay(20);
@@ -84,7 +92,8 @@ impl World<'_> {
             }
             failed => {
                 let is_not_known = failed.is_some();
-                let committing = Committing { slot, pid, write, reply, is_not_known, answer_ms };
+                let committing =
+                    Committing { slot, pid, write, reply, issued, is_not_known, answer_ms };
                 self.later(commit_ms, Event::Commit(committing));
             }
         }
@@ -98,7 +107,7 @@ impl World<'_> {
             return;
         }
         let store = process.store.clone();
-        let Committing { write, reply, is_not_known, answer_ms, .. } = committing;
+        let Committing { write, reply, issued, is_not_known, answer_ms, .. } = committing;
         let result = match &write {
             Write::Exchange(exchange) => {
                 at_once(store.exchange(exchange.clone())).map(|done| done.map(Written::Exchange))
@@ -119,8 +128,9 @@ impl World<'_> {
             self.trace.line(self.now_ms, format_args!("relay {pid} exchanges"));
         }
         self.judge_settles(&write, &result);
+        self.judge_granted((slot, pid), &write, &issued, &result, is_not_known);
         let parked = self.judge_write(slot, &write);
-        self.watch.owes(pid, &parked);
+        self.watch.announced.owes(pid, &parked);
         self.hint();
         let result = if is_not_known && result.is_ok() {
             Err(StoreError::NotKnown("simulated".into()))
@@ -135,7 +145,7 @@ impl World<'_> {
         let Some(process) = self.process(slot, pid) else { return };
         let local_ms = process.local_ms;
         if result.is_ok() {
-            self.watch.answered(pid, &parked, local_ms.max(self.now_ms));
+            self.watch.announced.answered(pid, &parked, local_ms.max(self.now_ms));
         }
         let _ = reply.send(result);
     }

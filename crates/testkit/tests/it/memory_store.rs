@@ -4,8 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use counterfoil_testkit::exercise_store;
+use counterfoil_core::domain::Digest;
+use counterfoil_core::port::Store;
 use counterfoil_testkit::exercise_store::{MemoryHands, cases};
+use counterfoil_testkit::memory_store::rows::Tombstone;
+use counterfoil_testkit::{MemoryStore, exercise_store};
 
 async fn make() -> MemoryHands {
     MemoryHands::default()
@@ -23,4 +26,25 @@ fn every_case_has_a_name_of_its_own() {
     let names: BTreeSet<_> = cases::<MemoryHands>().iter().map(|case| case.name).collect();
     assert_eq!(names.len(), cases::<MemoryHands>().len());
     assert!(names.len() >= 60, "{} cases", names.len());
+}
+
+/// It said that there was none, and the store with a disk told the tombstone.
+#[tokio::test]
+async fn of_an_archived_command_the_tombstone_is_shown() {
+    let store = MemoryStore::default();
+    let digest = Digest::of(b"{}");
+    let tombstone = Tombstone {
+        destination: "shop".into(),
+        kind: "order.paid".into(),
+        ordering_key: None,
+        digest,
+        outcome: "completed".into(),
+        rounds: 2,
+    };
+    store.with_rows(|rows| rows.archived.insert("a".into(), tombstone));
+    let story = store.show("a").await.unwrap().unwrap();
+    let listed = &story.listed;
+    assert!(story.archived && story.body.is_none());
+    assert_eq!((listed.state.as_str(), listed.round), ("completed", 2));
+    assert_eq!(store.show("b").await.unwrap(), None);
 }

@@ -1,7 +1,7 @@
 //! Destinations: do their contracts agree, is each one served, is one paused.
 //!
-//! Guarantees: names what differs, who paused and why, and what waits for a person. Does not: connect
-//! to one.
+//! Guarantees: names what differs, who paused and why, and what waits for a person. Does not:
+//! connect to one.
 
 use std::collections::BTreeMap;
 
