@@ -193,6 +193,7 @@ async fn reopen(
                 &micros(delivery.available_at),
                 &delivery.token.get(),
                 &delivery.key_seq,
+                &micros(delivery.first_sent_at),
             ],
         )
         .await?;
