@@ -237,8 +237,10 @@ async fn a_nul_is_in_no_name() {
         filter(|filter| filter.state = Some("pending\0".into())),
         filter(|filter| filter.kind = Some("\0".into())),
         filter(|filter| filter.reason = Some("\0".into())),
-        filter(|filter| filter.after = Some("a\0".into())),
     ] {
         assert_eq!(store.list(filter).await.unwrap(), []);
     }
+    let after = filter(|filter| filter.after = Some("a\0".into()));
+    let no_cursor = counterfoil_core::port::store::StoreError::NoCursor { id: "a\0".into() };
+    assert_eq!(store.list(after).await, Err(no_cursor));
 }

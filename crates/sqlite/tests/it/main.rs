@@ -31,7 +31,6 @@ mod open;
 mod place;
 mod plans;
 mod random;
-mod random_acts;
 mod store;
 mod suite;
 mod upgrade;
