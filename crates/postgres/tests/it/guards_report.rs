@@ -150,6 +150,52 @@ async fn a_command_that_lost_its_delivery_says_so() {
     assert_eq!(report(&stranger, "'a', 'completed', NULL, NULL, NULL").await, "CF0206");
 }
 
+/// By every verb that inserts; each row is a report.
+#[tokio::test]
+async fn every_insert_reports() {
+    for (verb, left) in [
+        (
+            "INSERT INTO cf.report(command_id, outcome)
+             VALUES ('a', 'completed'), ('b', 'completed'), ('a', 'rejected')",
+            "0 2 2 1",
+        ),
+        ("INSERT INTO cf.report SELECT command_id, 'completed' FROM cf.outbox", "0 2 2 0"),
+        (
+            "WITH said AS (INSERT INTO cf.report(command_id, outcome) VALUES ('a', 'completed')
+               RETURNING 1) SELECT FROM said",
+            "1 1 1 0",
+        ),
+        (
+            "INSERT INTO cf.report(command_id, outcome) VALUES ('a', 'completed')
+             ON CONFLICT DO NOTHING",
+            "1 1 1 0",
+        ),
+        (
+            "COPY cf.report(command_id, outcome) FROM PROGRAM 'echo \"a,completed\"' (FORMAT csv)",
+            "1 1 1 0",
+        ),
+    ] {
+        let (_schema, stranger) = with_commands().await;
+        stranger.run(verb).await.unwrap();
+        assert_eq!(stranger.text(LEFT).await.as_deref(), Some(left), "{verb}");
+    }
+}
+
+/// Above READ COMMITTED the second of two reports is to be run again.
+#[tokio::test]
+async fn a_report_that_came_second_is_a_serialization_failure() {
+    for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
+        let (schema, first) = with_commands().await;
+        let second = schema.stranger().await;
+        second.run(&format!("BEGIN ISOLATION LEVEL {isolation}")).await.unwrap();
+        second.number("SELECT count(*) FROM cf.delivery").await;
+        assert_eq!(report(&first, "'a', 'completed', NULL, NULL, 5").await, "ok");
+        let said = report(&second, "'a', 'rejected', NULL, NULL, NULL").await;
+        assert_eq!(said[..5], *"40001", "{isolation}");
+        second.run("ROLLBACK").await.unwrap();
+    }
+}
+
 /// Two reports at once: the second waits for the first, and is judged by what it left.
 #[tokio::test]
 async fn of_two_reports_at_once_the_first_wins() {
