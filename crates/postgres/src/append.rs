@@ -82,14 +82,13 @@ impl Decision<'_> {
         let seqs: Vec<i64> = events().map(|(seq, ..)| seq).collect();
         let kinds: Vec<&str> = events().map(|(.., event)| event.kind.as_str()).collect();
         let bodies: Vec<&[u8]> = events().map(|(.., event)| event.body.as_slice()).collect();
-        let causes: Vec<Option<&str>> = events().map(|(.., event)| event.cause.as_deref()).collect();
+        let causes: Vec<Option<&str>> =
+            events().map(|(.., event)| event.cause.as_deref()).collect();
         let issued = |issued| i32::try_from(issued).unwrap_or(i32::MAX);
         let commands: Vec<i32> = events().map(|(_, commands, _)| issued(commands)).collect();
         let (stream, expected, ids) = (self.stream(), self.append.expected_seq, self.ids());
         let rows = tx
-            .query(INSERT, &[
-                &stream, &expected, &seqs, &kinds, &bodies, &causes, &commands, &ids,
-            ])
+            .query(INSERT, &[&stream, &expected, &seqs, &kinds, &bodies, &causes, &commands, &ids])
             .await?;
         Ok(rows.len())
     }
@@ -147,11 +146,9 @@ impl Decision<'_> {
         let Some(event) = self.append.events.last() else { return Ok(false) };
         let (stream, before, one) = (self.stream(), self.planned.seq - 1, 1_i64);
         let ids = self.ids();
-        let (last, known) = try_join(
-            tx.query_opt(LOAD, &[&stream, &before, &one]),
-            tx.query(KNOWN, &[&ids]),
-        )
-        .await?;
+        let (last, known) =
+            try_join(tx.query_opt(LOAD, &[&stream, &before, &one]), tx.query(KNOWN, &[&ids]))
+                .await?;
         let same = last.is_some_and(|row| {
             row::int(&row, 0) == Some(self.planned.seq)
                 && row::text(&row, 1) == Some(event.kind.as_str())

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use counterfoil_core::domain::contract::OnParked;
 use counterfoil_core::domain::State;
+use counterfoil_core::domain::contract::OnParked;
 use counterfoil_core::domain::laws::LaneFacts;
 use counterfoil_core::port::act::LaneStatus;
 use counterfoil_core::port::read::{AHEAD_MAX, BLOCKED_MAX, LanePlace};

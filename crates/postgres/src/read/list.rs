@@ -39,17 +39,20 @@ pub(crate) async fn list(tx: &Tx<'_>, filter: &Filter) -> Result<Vec<Listed>, Fa
     let limit = if filter.limit == 0 { LIMIT } else { filter.limit };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx
-        .query(statement, &[
-            &after,
-            &filter.destination.as_deref().map(asked),
-            &filter.kind.as_deref().map(asked),
-            &filter.stream.as_deref().map(asked),
-            &micros(filter.since),
-            &micros(filter.until),
-            &state,
-            &filter.reason,
-            &limit,
-        ])
+        .query(
+            statement,
+            &[
+                &after,
+                &filter.destination.as_deref().map(asked),
+                &filter.kind.as_deref().map(asked),
+                &filter.stream.as_deref().map(asked),
+                &micros(filter.since),
+                &micros(filter.until),
+                &state,
+                &filter.reason,
+                &limit,
+            ],
+        )
         .await?;
     Ok(rows.iter().map(listed).collect())
 }

@@ -147,10 +147,7 @@ fn attempt(row: &Row) -> Told {
 }
 
 /// What was said otherwise about a command, and what people did.
-async fn said_and_done(
-    tx: &Tx<'_>,
-    command_id: &str,
-) -> Result<(Vec<Told>, Vec<Told>), Failure> {
+async fn said_and_done(tx: &Tx<'_>, command_id: &str) -> Result<(Vec<Told>, Vec<Told>), Failure> {
     let (said, done) =
         try_join(tx.query(CONTRADICTIONS, &[&command_id]), tx.query(ACTIONS, &[&command_id]))
             .await?;
