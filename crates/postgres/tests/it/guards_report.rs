@@ -107,9 +107,56 @@ async fn an_earlier_rounds_report_changes_nothing() {
     // With the newest token it speaks of this round.
     assert_eq!(report(&stranger, "'a', 'completed', 'r', 'e', 9").await, "ok");
     assert_eq!(stranger.text(LEFT).await.as_deref(), Some("1 2 2 0"));
-    // The first round's words again, after the second has ended, contradict nothing.
-    assert_eq!(report(&stranger, "'a', 'rejected', 'r', 'e', NULL").await, "ok");
-    assert_eq!(stranger.text(LEFT).await.as_deref(), Some("1 2 2 1"));
+}
+
+/// After another round ended otherwise, the first round's words contradict nothing; others do.
+#[tokio::test]
+async fn the_newest_round_is_contradicted() {
+    let (schema, stranger) = with_commands().await;
+    assert_eq!(report(&stranger, "'a', 'completed', 'r', 'e', NULL").await, "ok");
+    let again = "INSERT INTO cf.receipt(n, round, token, recorded_at, attempts, outcome, source,
+        destination) SELECT n, 2, 9, 1764421200000000, 1, 'rejected', 'x', 'd' FROM cf.outbox
+        WHERE command_id = 'a'";
+    schema.forger().await.run(again).await.unwrap();
+    assert_eq!(report(&stranger, "'a', 'completed', 'r', 'e', NULL").await, "ok");
+    assert_eq!(report(&stranger, "'a', 'rejected', NULL, NULL, NULL").await, "ok");
+    assert_eq!(stranger.text(LEFT).await.as_deref(), Some("1 2 1 0"));
+    assert_eq!(report(&stranger, "'a', 'completed', 'other', 'e', NULL").await, "ok");
+    assert_eq!(stranger.text(LEFT).await.as_deref(), Some("1 2 1 1"));
+    assert_eq!(stranger.number("SELECT round FROM cf.contradiction").await, 2);
+}
+
+/// A report lends nobody our own rights: what follows in its transaction is guarded as before.
+#[tokio::test]
+async fn after_a_report_the_guards_stand() {
+    for outcome in ["completed", "rejected"] {
+        let (_schema, stranger) = with_commands().await;
+        assert_eq!(report(&stranger, "'a', 'completed', NULL, NULL, 5").await, "ok");
+        // The first time it ends `b`, the second it contradicts `a`.
+        let id = if outcome == "completed" { "b" } else { "a" };
+        stranger.run("BEGIN").await.unwrap();
+        let values = format!("'{id}', '{outcome}', NULL, NULL, NULL");
+        assert_eq!(report(&stranger, &values).await, "ok");
+        let forged = stranger.run("DELETE FROM cf.delivery").await.unwrap_err();
+        assert_eq!(refusal(&forged), "CF0120", "{outcome}");
+        stranger.run("ROLLBACK").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn of_two_equal_contradictions_at_once_one_is_kept() {
+    let (schema, first) = with_commands().await;
+    let second = schema.stranger().await;
+    assert_eq!(report(&first, "'a', 'completed', NULL, NULL, 5").await, "ok");
+    let other = "'a', 'rejected', NULL, 'no', NULL";
+    first.run("BEGIN").await.unwrap();
+    assert_eq!(report(&first, other).await, "ok");
+    let (said, ()) = tokio::join!(report(&second, other), async {
+        wait_for_lock(&first).await;
+        first.run("COMMIT").await.unwrap();
+    });
+    assert_eq!(said, "ok");
+    assert_eq!(first.text(LEFT).await.as_deref(), Some("1 1 1 1"));
 }
 
 #[tokio::test]
