@@ -64,25 +64,29 @@ END $$;
 -- What stands under an id, in one look at outbox and archived, since the archive moves rows from
 -- one to the other: NULL nothing, 'equal', 'other', 'erased', and of the archive 'archived equal',
 -- 'archived other'. By the unique indexes on command_id.
+-- In plpgsql, since that keeps its plan from one transaction to the next.
 CREATE FUNCTION cf.standing(
   command_id text, destination text, kind text, ordering_key text, body bytea, core_digest text)
 RETURNS text
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE
-    WHEN o.erased_at IS NOT NULL THEN 'erased'
-    WHEN o.destination = $2 AND o.kind = $3 AND o.ordering_key IS NOT DISTINCT FROM $4
-      AND CASE WHEN o.core_digest IS NOT NULL AND $6 IS NOT NULL THEN o.core_digest = $6
-        ELSE o.body = $5 END THEN 'equal'
-    ELSE 'other' END
-  FROM cf.outbox o WHERE o.command_id = $1
-  UNION ALL
-  SELECT CASE
-    WHEN a.destination = $2 AND a.kind = $3 AND a.ordering_key IS NOT DISTINCT FROM $4
-      AND a.digest = sha256($5) THEN 'archived equal'
-    ELSE 'archived other' END
-  FROM cf.archived a WHERE a.command_id = $1
-  LIMIT 1
-$$;
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN (
+    SELECT CASE
+      WHEN o.erased_at IS NOT NULL THEN 'erased'
+      WHEN o.destination = $2 AND o.kind = $3 AND o.ordering_key IS NOT DISTINCT FROM $4
+        AND CASE WHEN o.core_digest IS NOT NULL AND $6 IS NOT NULL THEN o.core_digest = $6
+          ELSE o.body = $5 END THEN 'equal'
+      ELSE 'other' END
+    FROM cf.outbox o WHERE o.command_id = $1
+    UNION ALL
+    SELECT CASE
+      WHEN a.destination = $2 AND a.kind = $3 AND a.ordering_key IS NOT DISTINCT FROM $4
+        AND a.digest = sha256($5) THEN 'archived equal'
+      ELSE 'archived other' END
+    FROM cf.archived a WHERE a.command_id = $1
+    LIMIT 1);
+END $$;
 
 -- The words for what stands under an id where it refuses a new row.
 CREATE FUNCTION cf.standing_refusal(standing text) RETURNS text LANGUAGE sql IMMUTABLE AS $$

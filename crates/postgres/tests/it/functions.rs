@@ -109,6 +109,7 @@ async fn an_archived_id_is_compared_by_its_digest() {
 async fn enqueue_makes_a_delivery_for_our_own_sessions_too() {
     let schema = TestSchema::new().await;
     let forger = schema.forger().await;
+    forger.run("BEGIN").await.unwrap();
     assert_eq!(call(&forger, "enqueue('a', 'd', 'k', 'one')").await, "recorded");
     assert_eq!(forger.number("SELECT count(*) FROM cf.delivery").await, 1);
     assert_eq!(forger.text("SELECT current_setting('counterfoil.own')").await.unwrap(), "on");

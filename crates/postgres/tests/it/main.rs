@@ -23,3 +23,4 @@ mod restore;
 mod roles;
 mod server;
 mod suite;
+mod user;
