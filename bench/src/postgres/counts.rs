@@ -40,7 +40,9 @@ pub(crate) async fn counted(scale: &Scale, server: &Server) -> Result<Vec<Figure
     let store = PostgresStore::init(&server.url("ours"), Options::default(), None).await?;
     let client = server.connect("ours").await?;
     client.batch_execute("CREATE EXTENSION pg_stat_statements").await?;
-    client.batch_execute("ALTER SYSTEM SET full_page_writes = off; SELECT pg_reload_conf()").await?;
+    client
+        .batch_execute("ALTER SYSTEM SET full_page_writes = off; SELECT pg_reload_conf()")
+        .await?;
     client.batch_execute("ALTER TABLE counterfoil.delivery SET (autovacuum_enabled = off)").await?;
     client.batch_execute("CHECKPOINT").await?;
     let before = counted_so_far(&client).await?;

@@ -15,8 +15,7 @@ use crate::figure::{Figure, median};
 use crate::load::{Ids, Scale, body, command};
 
 const ORDER: &str = "INSERT INTO orders(id, paid, body) VALUES ($1, 1, $2)";
-const BARE: &str =
-    "INSERT INTO bare(command_id, destination, kind, body) VALUES ($1, 'shipping', 'order.paid', $2)";
+const BARE: &str = "INSERT INTO bare(command_id, destination, kind, body) VALUES ($1, 'shipping', 'order.paid', $2)";
 
 /// P1 with so many clients.
 pub(crate) async fn own_transaction(

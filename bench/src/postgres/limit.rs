@@ -48,7 +48,12 @@ pub(crate) async fn fill(client: &Client, ids: Ids, items: usize) -> Result<()> 
 }
 
 /// Claims and marks done in batches until nothing is left; items a second.
-pub(crate) async fn drain(server: &Server, database: &str, batch: i64, items: usize) -> Result<f64> {
+pub(crate) async fn drain(
+    server: &Server,
+    database: &str,
+    batch: i64,
+    items: usize,
+) -> Result<f64> {
     let client = server.connect(database).await?;
     client.batch_execute("SET enable_hashjoin = off; SET enable_mergejoin = off").await?;
     let claim = client.prepare(CLAIM).await?;

@@ -98,7 +98,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let data = self.data();
-        let stop = self.program("pg_ctl").args(["-m", "immediate", "-D"]).arg(data).arg("stop").output();
+        let stop =
+            self.program("pg_ctl").args(["-m", "immediate", "-D"]).arg(data).arg("stop").output();
         drop(stop);
     }
 }

@@ -36,9 +36,7 @@ mod user;
 mod wake;
 mod work;
 
-pub use inbox::{
-    BookPage, BookRefused, InTransaction, InboxBook, InboxSql, InboxTx, InboxTxError,
-};
+pub use inbox::{BookPage, BookRefused, InTransaction, InboxBook, InboxSql, InboxTx, InboxTxError};
 pub use options::Options;
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, roles_sql, schema_sql};
 pub use store::{OpenError, PostgresStore};
