@@ -107,7 +107,7 @@ pub(crate) async fn read_ended(group: &Group<'_>, n: i64) -> Result<Option<Stand
 /// Where an open command stands, told without waiting.
 pub(crate) enum Held {
     /// It is ours until the transaction ends.
-    Ours(Stands),
+    Ours(Box<Stands>),
     /// Another transaction holds it.
     Others,
     /// It is not open.
@@ -128,7 +128,7 @@ pub(crate) async fn read_free(group: &Group<'_>, numbers: &[i64]) -> Result<Vec<
     Ok(numbers
         .iter()
         .map(|n| match free.iter().position(|(free, _)| free == n) {
-            Some(at) => Held::Ours(free.swap_remove(at).1),
+            Some(at) => Held::Ours(Box::new(free.swap_remove(at).1)),
             None if standing.contains(n) => Held::Others,
             None => Held::NotOpen,
         })

@@ -179,7 +179,7 @@ async fn settle(
         lane: lane(settle).map(|(lane, on_parked)| (lane, Some(on_parked))),
     };
     let stands = match held {
-        Held::Ours(stands) => Some(stands),
+        Held::Ours(stands) => Some(*stands),
         Held::Others => return Ok(Settled::Held),
         Held::NotOpen => position::read_ended(group, subject.n).await?,
     };
