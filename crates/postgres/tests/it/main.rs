@@ -7,6 +7,7 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod fault;
 mod functions;
 mod guards;
 mod guards_made;
@@ -18,9 +19,12 @@ mod intents;
 mod migrate;
 mod not_known;
 mod plans;
+mod private;
 mod random;
 mod restore;
 mod roles;
 mod server;
+mod shared;
 mod suite;
+mod tls;
 mod user;

@@ -1,7 +1,7 @@
 //! The server of the tests, and a schema of its own for each test.
 //!
-//! `COUNTERFOIL_TEST_POSTGRES` names the server; without it `DEFAULT_URL` is used. A server that
-//! is not there fails the test. A schema is dropped at the end, with the roles made for it.
+//! `COUNTERFOIL_TEST_POSTGRES` names the server; without it see `shared`. A server that is not
+//! there fails the test. A schema is dropped at the end, with the roles made for it.
 
 #![allow(dead_code, reason = "each subject takes what it needs")]
 
@@ -12,11 +12,9 @@ use counterfoil_postgres::{Options, PostgresStore, migrate};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error, NoTls, Row};
 
-const DEFAULT_URL: &str = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable";
-
 /// The URL of the server.
 pub(crate) fn url() -> String {
-    std::env::var("COUNTERFOIL_TEST_POSTGRES").unwrap_or_else(|_| DEFAULT_URL.into())
+    crate::shared::url()
 }
 
 /// A plain connection to `url`, with none of our settings.

@@ -1,0 +1,10 @@
+//! Faults on a real server, with the real relay: what must hold after each of them.
+//!
+//! Each test is named after its fault. What restarts, freezes or configures a server has one of its
+//! own.
+
+mod durable;
+mod many;
+mod order;
+mod restarts;
+mod scene;
