@@ -26,5 +26,4 @@ mod roles;
 mod server;
 mod shared;
 mod suite;
-mod tls;
 mod user;
