@@ -32,6 +32,7 @@ mod sweep;
 mod time;
 mod tls;
 mod tx;
+mod url;
 mod user;
 mod wake;
 mod work;

@@ -9,11 +9,11 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Object, RecyclingMethod, Runtime};
 use tokio_postgres::Config;
 
-use crate::failure::{Failure, words};
+use crate::failure::Failure;
 use crate::options::Options;
 use crate::statement::Texts;
-use crate::tls;
 use crate::tx::Tx;
+use crate::url::Target;
 
 /// What every session of ours is told. `own`: the guards trust us, who keep the rules in Rust.
 /// Hash joins and scans lose against nested loops for the batches we write. A user's role may
@@ -70,8 +70,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A pool that has not connected yet.
-    pub(crate) fn new(config: &Config, options: Options) -> Result<Self, Failure> {
-        let mut config = config.clone();
+    pub(crate) fn new(target: &Target, options: Options) -> Result<Self, Failure> {
+        let Target { mut config, tls } = target.clone();
         config.connect_timeout(options.connect_timeout);
         config.keepalives_idle(Duration::from_secs(15));
         if config.get_application_name().is_none() {
@@ -81,8 +81,7 @@ impl Pool {
             config.options(session_options(&config, &options));
         }
         let recycling_method = RecyclingMethod::Fast;
-        let manager =
-            Manager::from_config(config, tls::connector()?, ManagerConfig { recycling_method });
+        let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
         let pool = deadpool_postgres::Pool::builder(manager)
             .max_size(options.connections.max(2))
             .wait_timeout(Some(options.connect_timeout))
@@ -135,9 +134,4 @@ fn session_options(config: &Config, options: &Options) -> String {
     words.extend(SESSION.iter().map(|(name, value)| format!("-c {name}={value}")));
     words.push(format!("-c statement_timeout={}", options.statement_timeout.as_millis()));
     words.join(" ")
-}
-
-/// Why a connection could not be made, for people.
-pub(crate) fn why(error: &tokio_postgres::Error) -> String {
-    words(error)
 }

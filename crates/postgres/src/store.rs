@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::{Clock, SystemClock};
-use tokio_postgres::Config;
 
 use crate::claim::Floors;
 use crate::destination::Agreed;
@@ -21,6 +20,7 @@ use crate::pool::Pool;
 use crate::schema::{self, SchemaError};
 use crate::time::ServerTime;
 use crate::tx::Tx;
+use crate::url::{self, Target};
 use crate::wake::Wake;
 
 /// Why a store could not be opened.
@@ -30,6 +30,9 @@ pub enum OpenError {
     /// The URL cannot be read.
     #[error("the URL of the store cannot be read: {0}")]
     Url(String),
+    /// What the URL says about TLS cannot be done.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
     /// The server cannot be reached or refuses us.
     #[error("the server cannot be used: {0}")]
     Server(String),
@@ -109,7 +112,7 @@ impl PostgresStore {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        Self::start(&parse(url)?, options, clock).await
+        Self::start(&url::read(url)?, options, clock).await
     }
 
     /// Creates the schema, or upgrades it, and opens the store.
@@ -123,20 +126,20 @@ impl PostgresStore {
         options: Options,
         source: Option<&str>,
     ) -> Result<Self, OpenError> {
-        let config = parse(url)?;
-        let pool = Pool::new(&config, options.clone())?;
+        let target = url::read(url)?;
+        let pool = Pool::new(&target, options.clone())?;
         let mut client = pool.client().await?;
         schema::migrate(&mut client, &options.schema, source).await?;
         drop(client);
-        Self::start(&config, options, Arc::new(SystemClock)).await
+        Self::start(&target, options, Arc::new(SystemClock)).await
     }
 
     async fn start(
-        config: &Config,
+        target: &Target,
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let pool = Pool::new(config, options.clone())?;
+        let pool = Pool::new(target, options.clone())?;
         let client = pool.client().await?;
         let found = schema::read(&client, &options.schema).await?;
         drop(client);
@@ -159,11 +162,6 @@ impl PostgresStore {
     async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
         self.inner.pool.snapshot().await
     }
-}
-
-/// Reads the URL of a store: `postgres://…`, `postgresql://…`, or words as libpq takes them.
-pub(crate) fn parse(url: &str) -> Result<Config, OpenError> {
-    url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(crate::pool::why(&error)))
 }
 
 impl Clone for PostgresStore {

@@ -8,7 +8,7 @@ use counterfoil_core::domain::{Digest, Micros, ReceiptOutcome};
 use counterfoil_core::port::{Book, Call, InboxEntry, InboxRows, Job, Page};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, Row};
+use tokio_postgres::{Client, Row};
 
 use super::driver::On;
 use super::keys::{self, Keep, Key, Keys as _};
@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::schema::{self, SchemaError};
 use crate::statement::{Statement, Texts, statement};
 use crate::store::OpenError;
-use crate::tls;
+use crate::url::{self, Target};
 
 const TABLES: Statement = statement!("book/tables");
 const JOB: Statement = statement!("book/job");
@@ -55,7 +55,7 @@ impl From<SchemaError> for BookRefused {
 /// A receiver's book in a schema of its own.
 pub struct InboxBook {
     runtime: Runtime,
-    config: Config,
+    target: Target,
     client: Client,
     sql: InboxSql,
     texts: Texts,
@@ -74,7 +74,8 @@ impl InboxBook {
     /// # Errors
     /// [`BookRefused`].
     pub fn open(url: &str, options: &Options) -> Result<Self, BookRefused> {
-        let mut config = crate::store::parse(url)?;
+        let mut target = url::read(url)?;
+        let config = &mut target.config;
         config.connect_timeout(options.connect_timeout);
         if config.get_application_name().is_none() {
             config.application_name("counterfoil receiver");
@@ -83,19 +84,19 @@ impl InboxBook {
             Builder::new_current_thread().enable_all().build().map_err(BookRefused::Runtime)?;
         let (schema, texts) = (&options.schema, Texts::new(&options.schema));
         let client = runtime.block_on(async {
-            let mut client = connect(&config).await?;
+            let mut client = connect(&target).await?;
             schema::migrate(&mut client, schema, None).await?;
             client.batch_execute(&texts.of(TABLES)).await?;
             Ok::<_, BookRefused>(client)
         })?;
         let sql = InboxSql::of_schema(schema);
-        Ok(Self { runtime, config, client, sql, texts })
+        Ok(Self { runtime, target, client, sql, texts })
     }
 }
 
-async fn connect(config: &Config) -> Result<Client, OpenError> {
+async fn connect(target: &Target) -> Result<Client, OpenError> {
     let refused = |error| OpenError::Schema(SchemaError::from(error));
-    let (client, connection) = config.connect(tls::connector()?).await.map_err(refused)?;
+    let (client, connection) = target.config.connect(target.tls.clone()).await.map_err(refused)?;
     tokio::spawn(connection);
     client.batch_execute(SESSION).await.map_err(refused)?;
     Ok(client)
@@ -113,7 +114,7 @@ impl Book for InboxBook {
             }
             let unreachable =
                 |error: OpenError| Error::Server { code: None, said: error.to_string() };
-            self.client = self.runtime.block_on(connect(&self.config)).map_err(unreachable)?;
+            self.client = self.runtime.block_on(connect(&self.target)).map_err(unreachable)?;
             self.runtime.block_on(self.client.batch_execute("BEGIN"))?;
         }
         Ok(BookPage { book: self, is_open: true })

@@ -26,4 +26,5 @@ mod roles;
 mod server;
 mod shared;
 mod suite;
+mod tls;
 mod user;
