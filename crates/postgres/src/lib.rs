@@ -39,7 +39,11 @@ mod work;
 pub use inbox::{
     BookPage, BookRefused, InTransaction, InboxBook, InboxSql, InboxTx, InboxTxError,
 };
+#[cfg(feature = "sqlx")]
+pub use inbox::SqlxInboxTx;
 pub use options::Options;
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, roles_sql, schema_sql};
 pub use store::{OpenError, PostgresStore};
 pub use user::{EnqueueError, Outbox, OutboxIn, OutboxSql, PreparedOutbox};
+#[cfg(feature = "sqlx")]
+pub use user::{SqlxOutbox, SqlxOutboxIn};

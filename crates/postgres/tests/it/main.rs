@@ -24,3 +24,5 @@ mod roles;
 mod server;
 mod suite;
 mod user;
+#[cfg(feature = "sqlx")]
+mod user_sqlx;
