@@ -6,7 +6,8 @@ DO $$
 DECLARE
   wanted text;
 BEGIN
-  FOREACH wanted IN ARRAY ARRAY['cf_writer', 'cf_worker', 'cf_relay', 'cf_operator', 'cf_auditor'] LOOP
+  FOREACH wanted IN ARRAY
+    ARRAY['cf_writer', 'cf_worker', 'cf_relay', 'cf_operator', 'cf_auditor'] LOOP
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = wanted) THEN
       EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN', wanted);
     END IF;

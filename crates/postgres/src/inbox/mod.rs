@@ -8,13 +8,19 @@
 mod book;
 mod driver;
 mod keys;
+#[cfg(feature = "sqlx")]
+mod sqlx;
 
+#[cfg(feature = "sqlx")]
+use std::ops::DerefMut;
 use std::sync::{Arc, LazyLock};
 
 use tokio_postgres::types::Type;
 
 pub use book::{BookPage, BookRefused, InboxBook};
 pub use driver::{InTransaction, InboxTx};
+#[cfg(feature = "sqlx")]
+pub use sqlx::SqlxInboxTx;
 
 use crate::failure::words;
 use crate::statement::{Statement, in_schema, quoted, statement};
@@ -111,18 +117,18 @@ pub struct InboxSql(Arc<Texts>);
 
 #[derive(Debug)]
 struct Texts {
-    take: String,
-    standing: String,
-    forget: String,
-    finish: String,
-    purge: String,
+    take: Arc<str>,
+    standing: Arc<str>,
+    forget: Arc<str>,
+    finish: Arc<str>,
+    purge: Arc<str>,
 }
 
 impl InboxSql {
     /// The statements for the schema of this name.
     #[must_use]
     pub fn of_schema(schema: &str) -> Self {
-        let text = |statement: Statement| in_schema(statement.0, &quoted(schema));
+        let text = |statement: Statement| in_schema(statement.0, &quoted(schema)).into();
         Self(Arc::new(Texts {
             take: text(TAKE),
             standing: text(STANDING),
@@ -135,6 +141,15 @@ impl InboxSql {
     /// The inbox of this schema in a transaction.
     pub fn on<T: InTransaction>(&self, transaction: T) -> InboxTx<T> {
         InboxTx::of(transaction, self.clone())
+    }
+
+    /// The inbox of this schema on a connection of `sqlx` that is in a transaction.
+    #[cfg(feature = "sqlx")]
+    pub fn on_sqlx<C: DerefMut<Target = ::sqlx::PgConnection> + Send>(
+        &self,
+        connection: C,
+    ) -> SqlxInboxTx<C> {
+        SqlxInboxTx::of(connection, self.clone())
     }
 }
 

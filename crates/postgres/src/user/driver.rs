@@ -151,7 +151,7 @@ impl Outbox for OutboxIn<'_> {
             &bound.expires_at,
             &bound.core_digest,
         ];
-        let asked = (self.sql.record.as_str(), self.prepared.map(|prepared| &prepared.record));
+        let asked = (&*self.sql.record, self.prepared.map(|prepared| &prepared.record));
         let rows = self.ask(asked, &RECORD_TYPES, &values).await?;
         Ok(bound.recorded(only(&words_of(&rows)?)?)?)
     }
@@ -197,7 +197,7 @@ impl Outbox for OutboxIn<'_> {
         evidence: &str,
         token: Option<Token>,
     ) -> Result<Reported, EnqueueError> {
-        let asked = (self.sql.complete.as_str(), self.prepared.map(|prepared| &prepared.complete));
+        let asked = (&*self.sql.complete, self.prepared.map(|prepared| &prepared.complete));
         self.report(asked, id, (result, evidence), token).await
     }
 
@@ -208,7 +208,7 @@ impl Outbox for OutboxIn<'_> {
         evidence: &str,
         token: Option<Token>,
     ) -> Result<Reported, EnqueueError> {
-        let asked = (self.sql.reject.as_str(), self.prepared.map(|prepared| &prepared.reject));
+        let asked = (&*self.sql.reject, self.prepared.map(|prepared| &prepared.reject));
         self.report(asked, id, (result, evidence), token).await
     }
 }

@@ -7,14 +7,18 @@
 mod bound;
 mod driver;
 mod refused;
+#[cfg(feature = "sqlx")]
+mod sqlx;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use tokio_postgres::types::Type;
 use tokio_postgres::{GenericClient, Transaction};
 
 pub use driver::{Outbox, OutboxIn};
 pub use refused::EnqueueError;
+#[cfg(feature = "sqlx")]
+pub use sqlx::{SqlxOutbox, SqlxOutboxIn};
 
 use crate::statement::{Statement, in_schema, quoted, statement};
 
@@ -46,17 +50,17 @@ const REPORT_TYPES: [Type; 4] = [Type::TEXT, Type::BYTEA, Type::TEXT, Type::INT8
 /// Make it once and keep it.
 #[derive(Clone, Debug)]
 pub struct OutboxSql {
-    record: String,
-    record_all: String,
-    complete: String,
-    reject: String,
+    record: Arc<str>,
+    record_all: Arc<str>,
+    complete: Arc<str>,
+    reject: Arc<str>,
 }
 
 impl OutboxSql {
     /// The statements for the schema of this name.
     #[must_use]
     pub fn of_schema(schema: &str) -> Self {
-        let text = |statement: Statement| in_schema(statement.0, &quoted(schema));
+        let text = |statement: Statement| in_schema(statement.0, &quoted(schema)).into();
         Self {
             record: text(RECORD),
             record_all: text(RECORD_ALL),
@@ -69,6 +73,13 @@ impl OutboxSql {
     #[must_use]
     pub fn on<'a>(&'a self, transaction: &'a Transaction<'a>) -> OutboxIn<'a> {
         OutboxIn { transaction, sql: self, prepared: None }
+    }
+
+    /// The outbox of this schema on a connection of `sqlx` that is in a transaction.
+    #[cfg(feature = "sqlx")]
+    #[must_use]
+    pub fn on_sqlx<'a>(&'a self, connection: &'a mut ::sqlx::PgConnection) -> SqlxOutboxIn<'a> {
+        SqlxOutboxIn { connection, sql: self }
     }
 
     /// Prepares the statements on one connection; with them a call costs the server less. They are

@@ -28,3 +28,5 @@ mod shared;
 mod suite;
 mod tls;
 mod user;
+#[cfg(feature = "sqlx")]
+mod user_sqlx;
