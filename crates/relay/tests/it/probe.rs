@@ -81,8 +81,9 @@ async fn the_probe_is_the_due_command_probed_least_recently() {
     relay.stop().await;
 }
 
-/// The cap of a destination's waits may be shorter than the breaker's pause: what was probed was due
-/// again before what came later, and was probed twice while another waited. Found by the simulator.
+/// The cap of a destination's waits may be shorter than the breaker's pause: what was probed was
+/// due again before what came later, and was probed twice while another waited. Found by the
+/// simulator.
 #[tokio::test(start_paused = true)]
 async fn a_short_cap_does_not_bring_a_probed_command_back_before_others() {
     let mut scene = Scene::new();
