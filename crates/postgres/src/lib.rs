@@ -36,4 +36,5 @@ mod work;
 
 pub use options::Options;
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, roles_sql, schema_sql};
-pub use store::{OpenError, PostgresStore};
+pub use store::{OpenError, PostgresStore, connect};
+pub use tls::{Tls, Verify};

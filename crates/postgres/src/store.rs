@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::{Clock, SystemClock};
-use tokio_postgres::Config;
+use tokio_postgres::{Client, Config};
 
 use crate::claim::Floors;
 use crate::destination::Agreed;
@@ -20,6 +20,7 @@ use crate::options::Options;
 use crate::pool::Pool;
 use crate::schema::{self, SchemaError};
 use crate::time::ServerTime;
+use crate::tls;
 use crate::tx::Tx;
 use crate::wake::Wake;
 
@@ -112,6 +113,14 @@ impl PostgresStore {
         Self::start(&parse(url)?, options, clock).await
     }
 
+    /// Opens an existing store where `config` says, such as with a password from elsewhere.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open_at(config: &Config, options: Options) -> Result<Self, OpenError> {
+        Self::start(config, options, Arc::new(SystemClock)).await
+    }
+
     /// Creates the schema, or upgrades it, and opens the store.
     ///
     /// `source` names it to receivers for ever; `None` takes a URN with its random id.
@@ -123,12 +132,23 @@ impl PostgresStore {
         options: Options,
         source: Option<&str>,
     ) -> Result<Self, OpenError> {
-        let config = parse(url)?;
-        let pool = Pool::new(&config, options.clone())?;
+        Self::init_at(&parse(url)?, options, source).await
+    }
+
+    /// Creates the schema, or upgrades it, where `config` says, and opens the store.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::init`].
+    pub async fn init_at(
+        config: &Config,
+        options: Options,
+        source: Option<&str>,
+    ) -> Result<Self, OpenError> {
+        let pool = Pool::new(config, options.clone())?;
         let mut client = pool.client().await?;
         schema::migrate(&mut client, &options.schema, source).await?;
         drop(client);
-        Self::start(&config, options, Arc::new(SystemClock)).await
+        Self::start(config, options, Arc::new(SystemClock)).await
     }
 
     async fn start(
@@ -159,6 +179,23 @@ impl PostgresStore {
     async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
         self.inner.pool.snapshot().await
     }
+}
+
+/// A connection of the caller's own, with none of a store's settings; a task of this runtime drives
+/// it to its end.
+///
+/// # Errors
+/// [`OpenError`]: no server there, or it refuses us.
+pub async fn connect(config: &Config, options: &Options) -> Result<Client, OpenError> {
+    let mut config = config.clone();
+    config.connect_timeout(options.connect_timeout);
+    let connecting = config.connect(tls::connector(&options.tls)?);
+    // The time-out of the configuration bounds the socket alone, not the server's answer.
+    let connected = tokio::time::timeout(options.connect_timeout, connecting).await;
+    let connected = connected.map_err(|_| OpenError::Server("it did not answer in time".into()))?;
+    let (client, connection) = connected.map_err(Failure::from)?;
+    tokio::spawn(connection);
+    Ok(client)
 }
 
 /// Reads the URL of a store: `postgres://…`, `postgresql://…`, or words as libpq takes them.

@@ -4,7 +4,6 @@
 //! are flags. Does not: terminate TLS or know who calls; put it on a private network.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use counterfoil_core::domain::Span;
@@ -15,6 +14,7 @@ use tokio::net::TcpListener;
 use super::{Found, block_on_many, stop};
 use crate::args::{Receiver, Shared};
 use crate::config::duration;
+use crate::config::store_url::StoreUrl;
 use crate::exit::{Ended, Exit, Failure};
 
 /// Does `receiver`.
@@ -23,7 +23,11 @@ use crate::exit::{Ended, Exit, Failure};
 /// The store cannot be opened, or the address cannot be listened at.
 pub(crate) fn run(shared: &Shared, args: &Receiver) -> Ended {
     let options = options(args)?;
-    let path = own_store(shared)?;
+    let StoreUrl::Sqlite(path) = own_store(shared)? else {
+        let text = "not yet: a receiver on PostgreSQL; a receiver of your own can keep its inbox \
+                    there: see docs/postgres.md";
+        return Err(Failure::could_not_run(text).help("give --store sqlite:PATH for now"));
+    };
     let book = InboxBook::open(&path).map_err(Failure::could_not_run)?;
     block_on_many(async {
         let listener = listen(&args.listen).await?;
@@ -39,10 +43,10 @@ pub(crate) fn run(shared: &Shared, args: &Receiver) -> Ended {
 }
 
 /// The configuration names the sender's store, which a receiver must not take for its own.
-fn own_store(shared: &Shared) -> Result<PathBuf, Failure> {
+fn own_store(shared: &Shared) -> Result<StoreUrl, Failure> {
     let found = Found::new(shared)?;
     if found.named_elsewhere {
-        return Ok(found.path);
+        return Ok(found.url);
     }
     let text = "the store of the configuration is a sender's; a receiver keeps a file of its own";
     Err(Failure::could_not_run(text).help("write, for instance, --store sqlite:warehouse.db"))
