@@ -73,8 +73,7 @@ impl OpenStore {
                 Ok(Self::Sqlite(store))
             }
             StoreUrl::Postgres(url) => {
-                let store =
-                    PostgresStore::init_at(&url.config, url.options.clone(), source).await;
+                let store = PostgresStore::init_at(&url.config, url.options.clone(), source).await;
                 store.map(Self::Postgres).map_err(|error| no_server(url, &error))
             }
         }

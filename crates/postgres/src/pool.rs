@@ -81,8 +81,11 @@ impl Pool {
             config.options(session_options(&config, &options));
         }
         let recycling_method = RecyclingMethod::Fast;
-        let manager =
-            Manager::from_config(config, tls::connector(&options.tls)?, ManagerConfig { recycling_method });
+        let manager = Manager::from_config(
+            config,
+            tls::connector(&options.tls)?,
+            ManagerConfig { recycling_method },
+        );
         let pool = deadpool_postgres::Pool::builder(manager)
             .max_size(options.connections.max(2))
             .wait_timeout(Some(options.connect_timeout))

@@ -110,7 +110,8 @@ impl Config {
         let url = self.page.text("store.url", value)?;
         if value.get_ref().is_plain() && postgres_url::holds_password(&url) {
             let at = self.page.at(&value.span());
-            let text = format!("{at}: `store.url`: the URL holds credentials, a secret in plain text");
+            let text =
+                format!("{at}: `store.url`: the URL holds credentials, a secret in plain text");
             return Err(Failure::could_not_run(text).help(
                 "write url = { env = \"NAME\" } or { file = \"PATH\" }, or leave the password to \
                  PGPASSFILE",

@@ -196,7 +196,9 @@ impl Reader {
             "connect_timeout" => {
                 let fits = |n: &u64| (1..=CONNECT_SECONDS_MAX).contains(n);
                 let seconds = value.parse().ok().filter(fits).ok_or_else(|| {
-                    format!("connect_timeout is no number of seconds from 1 to {CONNECT_SECONDS_MAX}")
+                    format!(
+                        "connect_timeout is no number of seconds from 1 to {CONNECT_SECONDS_MAX}"
+                    )
                 })?;
                 options.connect_timeout = Duration::from_secs(seconds);
             }
@@ -254,7 +256,8 @@ fn decoded(text: &str) -> Option<String> {
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         if byte == b'%' {
-            let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
+            let digit =
+                |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
             let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
             bytes.push(high * 16 + low);
         } else {

@@ -73,7 +73,12 @@ impl InboxFile {
 }
 
 /// From when on a book with so many keys, of which some are kept for ever, must know a key.
-pub(super) fn since(now: Micros, keys: i64, for_ever: i64, shortest: Option<Span>) -> Option<Micros> {
+pub(super) fn since(
+    now: Micros,
+    keys: i64,
+    for_ever: i64,
+    shortest: Option<Span>,
+) -> Option<Micros> {
     if keys > 0 && for_ever == keys {
         return None;
     }

@@ -99,7 +99,11 @@ impl<'f> Patient<'f> {
     }
 
     /// What only this kind of store has, and its stored destinations.
-    fn seen(&self, url: &StoreUrl, stored: &Arc<str>) -> Result<(Vec<Check>, Vec<Stored>), Failure> {
+    fn seen(
+        &self,
+        url: &StoreUrl,
+        stored: &Arc<str>,
+    ) -> Result<(Vec<Check>, Vec<Stored>), Failure> {
         let source = self.source()?;
         match url {
             StoreUrl::Sqlite(path) => {

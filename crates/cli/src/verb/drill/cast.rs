@@ -151,7 +151,9 @@ impl<'s> Cast<'s> {
                 continue;
             };
             let Err(failure) = process.check() else { continue };
-            if !self.site.has_server() || self.restarts >= RESTARTS_MAX || !process.found_no_server()
+            if !self.site.has_server()
+                || self.restarts >= RESTARTS_MAX
+                || !process.found_no_server()
             {
                 return Err(failure);
             }

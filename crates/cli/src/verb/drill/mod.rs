@@ -24,8 +24,8 @@ use std::io::Write;
 
 use super::{audit, block_on};
 use crate::args::{Drill, Part, Shared};
-use crate::exit::{Ended, Exit, Failure};
 use crate::config::store_url::StoreUrl;
+use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::store::OpenStore;
 

@@ -69,8 +69,10 @@ impl<'s> Run<'s> {
         let store = runtime.block_on(site.create())?;
         let mut orders = Orders::open(&site.store)?;
         orders.create(args.orders).map_err(|failure| {
-            failure.help("a drill needs a store without a table `orders`: give --store a new file, \
-                          or another database")
+            failure.help(
+                "a drill needs a store without a table `orders`: give --store a new file, \
+                          or another database",
+            )
         })?;
         let bar = ProgressBar::new(u64::from(args.orders));
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} completed") {

@@ -167,9 +167,8 @@ impl<'s> Import<'s> {
             std::mem::take(&mut self.batch).into_iter().unzip();
         self.batch_bytes = 0;
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return Ok(()) };
-        let failed = |error: StoreError| {
-            Failure::could_not_run(format!("lines {first} to {last}: {error}"))
-        };
+        let failed =
+            |error: StoreError| Failure::could_not_run(format!("lines {first} to {last}: {error}"));
         let answers = block_on(async { self.store.enqueue(commands).await.map_err(failed) })?;
         for (line, answer) in lines.into_iter().zip(answers) {
             match answer {
