@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::program::{Desk, wait_until};
+use crate::program::{Desk, Running, wait_until};
 use crate::server::{Plain, Server};
 
 const SEED: &str = "11";
@@ -15,7 +15,9 @@ fn a_drill_on_a_server_that_is_restarted_twice_ends_0() {
     let (server, desk) = (Server::start(""), Desk::empty());
     let store = server.database();
     let flags = ["--orders", "300", "--relays", "3", "--seed", SEED, "--keep"];
-    let mut drill = desk.start(&[&["drill", "--store", &store][..], &flags].concat());
+    let mut drill = desk.command(&[&["drill", "--store", &store][..], &flags].concat());
+    drill.env("TMPDIR", desk.path("."));
+    let mut drill = Running::start(drill);
     let completed = "SELECT sum(count) FROM counterfoil.tally WHERE outcome = 'completed'";
     for (share, mode) in [(60, "fast"), (150, "immediate")] {
         let plain = std::cell::OnceCell::new();
@@ -30,10 +32,21 @@ fn a_drill_on_a_server_that_is_restarted_twice_ends_0() {
     drill.hear("the audit holds: 300 commands, 0 events, 300 expected ids, 300 keys");
     drill.hear("every order has exactly one effect, every command exactly one receipt");
     assert_eq!(drill.end(), Some(0));
+    let logs = logs(&desk);
+    assert!(logs.contains("(57P01)"), "the relays never felt the fast restart: {logs}");
+    assert!(logs.contains("starting up (57P03)") || logs.contains("refused"), "{logs}");
     let (plain, of) = (Plain::open(&store), "SELECT count(*) FROM counterfoil");
     assert_eq!(plain.number("SELECT count(*) FROM orders WHERE paid = 1"), 300);
     assert_eq!(plain.number(&format!("{of}.receipt WHERE outcome = 'completed'")), 300);
     assert_eq!(plain.number(&format!("{of}.delivery")), 0);
+}
+
+/// What the relays of the kept drill said.
+fn logs(desk: &Desk) -> String {
+    let kept = std::fs::read_dir(desk.path(".")).unwrap().flatten().next().unwrap().path();
+    let logs = std::fs::read_dir(kept).unwrap().flatten().map(|file| file.path());
+    let of_relays = logs.filter(|path| path.to_string_lossy().contains("relay-"));
+    of_relays.map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
 #[test]
