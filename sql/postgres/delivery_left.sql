@@ -1,6 +1,6 @@
 -- by scan of delivery, outbox_pkey, delivery_turn and delivery_lane: what is left is asked when a
--- relay may end, of open rows only. Of those that wait in a lane, it counts those whose turn is with
--- one that no relay works on now, and those that a parked head blocks.
+-- relay may end, of open rows only. Of those that wait in a lane, it counts those whose turn is
+-- with one that no relay works on now, and those that a parked head blocks.
 WITH told AS MATERIALIZED (SELECT cf.micros() AS now),
 open AS (
   SELECT d.destination, d.state, d.ordering_key, t.now, d.lease_until > t.now AS is_leased,

@@ -1,7 +1,7 @@
--- by delivery_lane, delivery_turn, delivery_pkey and outbox_pkey: who came to a lane where nobody
--- is before it has the turn; under the lock of the lane, see lane_turn. The only one before it is
--- held, so that it ends before this look or after this commit, and the turn is not lost. Tells
--- whether somebody parked stands first.
+-- by delivery_lane, delivery_pkey and outbox_pkey: who came to a lane where nobody is before it has
+-- the turn; under the lock of the lane, see lane_turn. The only one before it is held, so that it
+-- ends before this look or after this commit, and the turn is not lost. Tells whether somebody
+-- parked stands first.
 WITH came AS MATERIALIZED (
   SELECT c.n, c.destination, c.ordering_key, c.key_seq, (
     SELECT count(*) FROM (
@@ -22,8 +22,6 @@ held AS MATERIALIZED (
 ours AS MATERIALIZED (
   SELECT h.n FROM held h WHERE h.before < 2 AND h.head IS NULL AND pg_try_advisory_xact_lock(
     hashtextextended('cf.lane ' || length(h.destination) || h.destination || h.ordering_key, 0))
-    AND NOT EXISTS (SELECT 1 FROM cf.delivery t WHERE t.destination = h.destination
-      AND t.ordering_key = h.ordering_key AND t.turn IS NOT NULL)
 ),
 given AS (
   UPDATE cf.delivery v SET turn = 1, available_at = greatest($5::bigint,

@@ -1,5 +1,5 @@
--- by delivery_pkey from the cursor on, then outbox_pkey: a state is asked for, so only open ones are
--- walked.
+-- by delivery_pkey from the cursor on, then outbox_pkey: a state is asked for, so only open ones
+-- are walked.
 SELECT o.n, o.command_id, o.destination, o.kind, o.recorded_at, d.state, d.round, d.attempts,
   d.in_doubt, d.available_at, d.token, d.last_outcome, NULL::text, NULL::int, NULL::int,
   NULL::bigint, o.expires_at, d.first_sent_at, o.erased_at IS NOT NULL

@@ -1,4 +1,4 @@
--- by delivery_expiry and scan of tally, of a few rows: whether a sweep has anything to do, and when.
+-- by delivery_expiry and scan of tally, of few rows: whether a sweep has anything to do, and when.
 SELECT cf.micros(),
   EXISTS (SELECT 1 FROM cf.delivery d
     WHERE d.expires_at IS NOT NULL AND d.expires_at <= (SELECT cf.micros()) AND d.state = 'pending'

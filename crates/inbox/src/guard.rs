@@ -93,7 +93,7 @@ pub struct Stored {
 /// What a key is to this inbox. Not `#[non_exhaustive]`: each case needs an answer of its own.
 #[must_use = "the transaction must not be committed before the guard's word is heard"]
 #[derive(Debug)]
-pub enum Begun<R: InboxRows> {
+pub enum Begun<R> {
     /// It is new, and now taken: do the work in this transaction, then finish.
     First(First<R>),
     /// It was finished before with the same content: answer with what is stored. Nothing was
@@ -114,10 +114,10 @@ pub enum Begun<R: InboxRows> {
 /// and an owned transaction rolls back; roll a lent one back yourself.
 #[must_use = "finish it or roll back: committed as it is, no repeat can be answered"]
 #[derive(Debug)]
-pub struct First<R: InboxRows> {
-    rows: R,
-    source: String,
-    key: String,
+pub struct First<R> {
+    pub(crate) rows: R,
+    pub(crate) source: String,
+    pub(crate) key: String,
 }
 
 /// Takes `key` of `source`, before anything else is written in the transaction behind `rows`.
@@ -135,22 +135,35 @@ pub fn begin<R: InboxRows>(
     digest: Digest,
     retention: Span,
 ) -> Result<Begun<R>, InboxError<R::Error>> {
-    source::check(source)?;
-    CommandId::new(key)?;
-    if retention == Span::ZERO {
-        return Err(InboxError::NoRetention { key: key.into() });
-    }
+    check(source, key, retention)?;
     let until = rows.now().map(|now| now.plus(retention).min(Micros::LATEST));
     match until.and_then(|until| rows.insert(source, key, digest, until)) {
         Ok(None) => Ok(Begun::First(First { rows, source: source.into(), key: key.into() })),
-        Ok(Some(entry)) if entry.digest != digest => Ok(Begun::Conflict),
-        Ok(Some(entry)) => Ok(standing(entry)),
+        Ok(Some(entry)) => Ok(standing(entry, digest)),
         Err(error) if R::is_busy(&error) => Ok(Begun::Busy),
         Err(error) => Err(InboxError::Rows(error)),
     }
 }
 
-fn standing<R: InboxRows>(entry: InboxEntry) -> Begun<R> {
+/// Checks what needs no database.
+pub(crate) fn check<E: std::error::Error>(
+    source: &str,
+    key: &str,
+    retention: Span,
+) -> Result<(), InboxError<E>> {
+    source::check(source)?;
+    CommandId::new(key)?;
+    if retention == Span::ZERO {
+        return Err(InboxError::NoRetention { key: key.into() });
+    }
+    Ok(())
+}
+
+/// What a key is that stands.
+pub(crate) fn standing<R>(entry: InboxEntry, digest: Digest) -> Begun<R> {
+    if entry.digest != digest {
+        return Begun::Conflict;
+    }
     let received_at = entry.received_at;
     match Stored::of(entry) {
         Some(stored) => Begun::Repeat(stored),
@@ -175,7 +188,7 @@ impl Stored {
     }
 }
 
-impl<R: InboxRows> First<R> {
+impl<R> First<R> {
     /// The rows, and behind them the transaction, for the business write.
     pub fn rows(&mut self) -> &mut R {
         &mut self.rows
@@ -187,6 +200,19 @@ impl<R: InboxRows> First<R> {
         &self.key
     }
 
+    /// Refuses what is too long to be kept.
+    pub(crate) fn check_result<E: std::error::Error>(
+        &self,
+        result: &[u8],
+    ) -> Result<(), InboxError<E>> {
+        if result.len() > RESULT_BYTES_LIMIT {
+            return Err(InboxError::ResultTooLong { key: self.key.clone(), len: result.len() });
+        }
+        Ok(())
+    }
+}
+
+impl<R: InboxRows> First<R> {
     /// Stores that it was done, and gives the rows back: commit now.
     ///
     /// # Errors
@@ -205,9 +231,7 @@ impl<R: InboxRows> First<R> {
     }
 
     fn store(mut self, outcome: ReceiptOutcome, result: &[u8]) -> Result<R, InboxError<R::Error>> {
-        if result.len() > RESULT_BYTES_LIMIT {
-            return Err(InboxError::ResultTooLong { key: self.key, len: result.len() });
-        }
+        self.check_result(result)?;
         let stored = self.rows.finish(&self.source, &self.key, outcome, result);
         stored.map_err(InboxError::Rows)?;
         Ok(self.rows)

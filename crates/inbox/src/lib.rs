@@ -49,6 +49,7 @@
 //! assert_eq!(db.query_row("SELECT count(*) FROM shipment", [], shipped), Ok(1));
 //! ```
 
+mod asynchronous;
 mod core_digest;
 mod guard;
 /// The code of the page for receivers, compiled and run.
@@ -61,6 +62,7 @@ pub mod http;
 pub mod receiver;
 mod source;
 
+pub use asynchronous::begin_async;
 pub use core_digest::{CoreRefused, core_digest};
 pub use guard::{Begun, First, InboxError, RESULT_BYTES_LIMIT, RETENTION, Stored, begin};
 pub use source::{Source, SourceRefused};

@@ -4,13 +4,16 @@
 //! trust us: values, archived ids, one id one intent, a delivery beside each row. Ids and lanes are
 //! locked in order, so that batches do not deadlock. Does not: write events.
 
+mod twin;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use counterfoil_core::domain::{Command, CommandId, Digest, Micros, OrderingKey};
-use counterfoil_core::port::intent::{self, Address, Standing, Tombstone};
+use counterfoil_core::domain::{Command, CommandId, Micros, OrderingKey};
+use counterfoil_core::port::intent;
 use counterfoil_core::port::store::{Recorded, WriteRefused};
 use tokio_postgres::Row;
 
+use self::twin::Twin;
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::lane::{self, Lane};
@@ -95,7 +98,7 @@ impl<'c> Batch<'c> {
         let mut seen = BTreeSet::new();
         let first = |(command, checked): &(&'c Command, Result<&'c CommandId, _>)| {
             let id = *checked.as_ref().ok()?;
-            seen.insert(id).then_some(Given { id, command: *command, place: None })
+            seen.insert(id).then_some(Given { id, command, place: None })
         };
         let given = checked.iter().filter_map(first).collect();
         Self { checked, given }
@@ -286,34 +289,4 @@ pub(crate) async fn arrive(group: &Group<'_>, new: &Inserted) -> Result<(), Fail
         }
     }
     Ok(())
-}
-
-/// What stands under an id.
-struct Twin {
-    id: String,
-    row: Row,
-}
-
-impl Twin {
-    fn of(row: Row) -> Option<Self> {
-        Some(Self { id: row::string(&row, 0)?, row })
-    }
-
-    /// Whether `command` is the same intent.
-    fn is_same(&self, command: &Command) -> bool {
-        let name = |at| row::text(&self.row, at).unwrap_or_default().as_bytes();
-        let address = Address {
-            destination: name(2),
-            kind: name(3),
-            ordering_key: row::text(&self.row, 4).map(str::as_bytes),
-        };
-        if row::flag(&self.row, 1) {
-            let digest: Option<Digest> = row::digest(&self.row, 8);
-            return Tombstone { address, digest }.is_same(command);
-        }
-        let body = row::bytes(&self.row, 5).unwrap_or_default();
-        let core_digest = row::text(&self.row, 6).map(str::as_bytes);
-        let erased = row::flag(&self.row, 7);
-        Standing { address, body, core_digest, erased }.is_same(command)
-    }
 }

@@ -86,3 +86,19 @@ impl From<Failure> for StoreError {
         }
     }
 }
+
+/// The server's SQLSTATE and words as `sqlx` tells them, or the connection's.
+#[cfg(feature = "sqlx")]
+pub(crate) fn sqlx_words(error: &sqlx::Error) -> (Option<String>, String) {
+    use sqlx::postgres::PgDatabaseError;
+
+    let said =
+        error.as_database_error().and_then(|said| said.try_downcast_ref::<PgDatabaseError>());
+    let Some(said) = said else { return (None, error.to_string()) };
+    let mut words = format!("{} ({})", said.message(), said.code());
+    for more in [said.detail(), said.hint()].into_iter().flatten() {
+        words.push_str("; ");
+        words.push_str(more);
+    }
+    (Some(said.code().to_owned()), words)
+}

@@ -13,6 +13,7 @@ mod exchange;
 mod facts;
 mod failure;
 mod group;
+mod inbox;
 mod lane;
 mod options;
 mod param;
@@ -31,10 +32,17 @@ mod sweep;
 mod time;
 mod tls;
 mod tx;
+mod user;
 mod wake;
 mod work;
 
+#[cfg(feature = "sqlx")]
+pub use inbox::SqlxInboxTx;
+pub use inbox::{BookPage, BookRefused, InTransaction, InboxBook, InboxSql, InboxTx, InboxTxError};
 pub use options::Options;
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, roles_sql, schema_sql};
 pub use store::{OpenError, PostgresStore, connect};
 pub use tls::{Tls, Verify};
+pub use user::{EnqueueError, Outbox, OutboxIn, OutboxSql, PreparedOutbox};
+#[cfg(feature = "sqlx")]
+pub use user::{SqlxOutbox, SqlxOutboxIn};

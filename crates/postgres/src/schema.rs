@@ -20,13 +20,14 @@ pub use error::SchemaError;
 pub use roles::roles_sql;
 
 /// The schema files in order; the place of a file, from 1, is the version it brings.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     include_str!("../../../sql/postgres/schema/0001_tables.sql"),
     include_str!("../../../sql/postgres/schema/0002_outbox.sql"),
     include_str!("../../../sql/postgres/schema/0003_own.sql"),
     include_str!("../../../sql/postgres/schema/0004_receiver.sql"),
     include_str!("../../../sql/postgres/schema/0005_report.sql"),
     include_str!("../../../sql/postgres/schema/0006_functions.sql"),
+    include_str!("../../../sql/postgres/schema/0007_library.sql"),
 ];
 
 /// The newest version of the schema: what this program writes and reads.

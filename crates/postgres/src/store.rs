@@ -199,7 +199,7 @@ pub async fn connect(config: &Config, options: &Options) -> Result<Client, OpenE
 }
 
 /// Reads the URL of a store: `postgres://…`, `postgresql://…`, or words as libpq takes them.
-fn parse(url: &str) -> Result<Config, OpenError> {
+pub(crate) fn parse(url: &str) -> Result<Config, OpenError> {
     url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(crate::pool::why(&error)))
 }
 

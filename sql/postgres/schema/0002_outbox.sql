@@ -8,7 +8,8 @@
 --
 -- Functions that look where their caller may not run as the owner, with a search_path of their own.
 
-CREATE FUNCTION cf.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS
+CREATE FUNCTION cf.refuse() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS
 $$ BEGIN RAISE check_violation USING MESSAGE = TG_ARGV[0]; END $$;
 
 -- Why a row may not enter the outbox; NULL: it may. The first rule that is broken says so.
@@ -20,30 +21,37 @@ BEGIN
   RETURN CASE
     WHEN c.erased_at IS NOT NULL OR c.stream IS NOT NULL OR c.seq IS NOT NULL
       OR c.idx IS NOT NULL
-    THEN 'CF0101 n, stream, seq, idx and erased_at are Counterfoil''s own: leave them out; decisions are written by the library'
+    THEN 'CF0101 n, stream, seq, idx and erased_at are Counterfoil''s own: leave them out; '
+      'decisions are written by the library'
     WHEN (octet_length(c.command_id) BETWEEN 1 AND 255) IS NOT TRUE
-    THEN 'CF0102 command_id is text of 1 to 255 bytes: name the intent by a business id, such as order.paid:A-001'
+    THEN 'CF0102 command_id is text of 1 to 255 bytes: name the intent by a business id, such as '
+      'order.paid:A-001'
     WHEN (octet_length(c.destination) BETWEEN 1 AND 255
       AND octet_length(c.kind) BETWEEN 1 AND 255) IS NOT TRUE
     THEN 'CF0105 destination and kind are text of 1 to 255 bytes: give both'
     WHEN (octet_length(c.content_type) BETWEEN 1 AND 255) IS NOT TRUE
     THEN 'CF0106 content_type is text of 1 to 255 bytes: leave it out for application/json'
     WHEN (c.command_id || c.destination || c.kind || c.content_type COLLATE "C") ~ control
-    THEN 'CF0107 command_id, destination, kind and content_type hold no control characters: remove them'
+    THEN 'CF0107 command_id, destination, kind and content_type hold no control characters: '
+      'remove them'
     WHEN c.body IS NULL
     THEN 'CF0108 body is text or bytes: bind JSON as text, an empty body as empty text'
     WHEN octet_length(c.body) > 16777216
     THEN 'CF0109 body is at most 16 MiB: store the rest elsewhere and send a reference'
     WHEN octet_length(c.ordering_key) NOT BETWEEN 1 AND 255 OR c.ordering_key ~ control
-    THEN 'CF0113 ordering_key is text of 1 to 255 bytes without control characters: leave it out where order does not matter'
+    THEN 'CF0113 ordering_key is text of 1 to 255 bytes without control characters: leave it out '
+      'where order does not matter'
     WHEN c.not_before NOT BETWEEN 1000000000000000 AND 9999999999999999
       OR c.expires_at NOT BETWEEN 1000000000000000 AND 9999999999999999
       OR (c.recorded_at BETWEEN 1000000000000000 AND 9999999999999999) IS NOT TRUE
-    THEN 'CF0115 times are integer microseconds UTC between 10^15 and 10^16: not seconds, milliseconds or nanoseconds'
+    THEN 'CF0115 times are integer microseconds UTC between 10^15 and 10^16: not seconds, '
+      'milliseconds or nanoseconds'
     WHEN octet_length(c.headers) > 65536 OR NOT cf.is_headers(c.headers)
-    THEN 'CF0116 headers is a JSON object of strings, as text of at most 64 KiB: leave it out for none'
+    THEN 'CF0116 headers is a JSON object of strings, as text of at most 64 KiB: leave it out for '
+      'none'
     WHEN c.core_digest !~ '^[0-9a-f]{64}$'
-    THEN 'CF0117 core_digest is 64 lower-case hex digits, the SHA-256 of the core fields: leave it out to compare whole bodies'
+    THEN 'CF0117 core_digest is 64 lower-case hex digits, the SHA-256 of the core fields: leave '
+      'it out to compare whole bodies'
   END;
 END $$;
 
@@ -63,25 +71,29 @@ END $$;
 -- What stands under an id, in one look at outbox and archived, since the archive moves rows from
 -- one to the other: NULL nothing, 'equal', 'other', 'erased', and of the archive 'archived equal',
 -- 'archived other'. By the unique indexes on command_id.
+-- In plpgsql, since that keeps its plan from one transaction to the next.
 CREATE FUNCTION cf.standing(
   command_id text, destination text, kind text, ordering_key text, body bytea, core_digest text)
 RETURNS text
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE
-    WHEN o.erased_at IS NOT NULL THEN 'erased'
-    WHEN o.destination = $2 AND o.kind = $3 AND o.ordering_key IS NOT DISTINCT FROM $4
-      AND CASE WHEN o.core_digest IS NOT NULL AND $6 IS NOT NULL THEN o.core_digest = $6
-        ELSE o.body = $5 END THEN 'equal'
-    ELSE 'other' END
-  FROM cf.outbox o WHERE o.command_id = $1
-  UNION ALL
-  SELECT CASE
-    WHEN a.destination = $2 AND a.kind = $3 AND a.ordering_key IS NOT DISTINCT FROM $4
-      AND a.digest = sha256($5) THEN 'archived equal'
-    ELSE 'archived other' END
-  FROM cf.archived a WHERE a.command_id = $1
-  LIMIT 1
-$$;
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN (
+    SELECT CASE
+      WHEN o.erased_at IS NOT NULL THEN 'erased'
+      WHEN o.destination = $2 AND o.kind = $3 AND o.ordering_key IS NOT DISTINCT FROM $4
+        AND CASE WHEN o.core_digest IS NOT NULL AND $6 IS NOT NULL THEN o.core_digest = $6
+          ELSE o.body = $5 END THEN 'equal'
+      ELSE 'other' END
+    FROM cf.outbox o WHERE o.command_id = $1
+    UNION ALL
+    SELECT CASE
+      WHEN a.destination = $2 AND a.kind = $3 AND a.ordering_key IS NOT DISTINCT FROM $4
+        AND a.digest = sha256($5) THEN 'archived equal'
+      ELSE 'archived other' END
+    FROM cf.archived a WHERE a.command_id = $1
+    LIMIT 1);
+END $$;
 
 -- The words for what stands under an id where it refuses a new row.
 CREATE FUNCTION cf.standing_refusal(standing text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -90,7 +102,8 @@ CREATE FUNCTION cf.standing_refusal(standing text) RETURNS text LANGUAGE sql IMM
     THEN 'CF0112 this id was erased and cannot be compared: a new intent needs a new id'
     WHEN standing LIKE 'archived%'
     THEN 'CF0103 this id is archived, its command has ended: a new intent needs a new id'
-    ELSE 'CF0104 same id, other content: a new intent needs a new id; the same intent repeats destination, kind and body byte for byte'
+    ELSE 'CF0104 same id, other content: a new intent needs a new id; the same intent repeats '
+      'destination, kind and body byte for byte'
   END
 $$;
 
@@ -112,7 +125,8 @@ DECLARE
 BEGIN
   IF NEW.n IS DISTINCT FROM pg_sequence_last_value('cf.outbox_n_seq')
     AND NOT cf.is_drawn('cf.outbox_n_seq', NEW.n) THEN
-    RAISE check_violation USING MESSAGE = 'CF0101 n, stream, seq, idx and erased_at are Counterfoil''s own: leave them out; decisions are written by the library';
+    RAISE check_violation USING MESSAGE = 'CF0101 n, stream, seq, idx and erased_at are '
+      'Counterfoil''s own: leave them out; decisions are written by the library';
   END IF;
   refusal := cf.outbox_refusal(NEW);
   IF refusal IS NOT NULL THEN
@@ -176,8 +190,10 @@ EXECUTE FUNCTION cf.outbox_made();
 -- For each row: an upsert that finds nothing to update is an insert.
 CREATE TRIGGER outbox_stays BEFORE UPDATE OR DELETE ON cf.outbox FOR EACH ROW
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0110 the outbox is append only: a command is not changed; record a new intent under a new id');
+EXECUTE FUNCTION cf.refuse('CF0110 the outbox is append only: a command is not changed; record a '
+  'new intent under a new id');
 CREATE TRIGGER outbox_no_truncate BEFORE TRUNCATE ON cf.outbox FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0110 the outbox is append only: a command is not changed; record a new intent under a new id');
+EXECUTE FUNCTION cf.refuse('CF0110 the outbox is append only: a command is not changed; record a '
+  'new intent under a new id');
 
 UPDATE cf.meta SET version = 2;

@@ -9,42 +9,54 @@
 CREATE TRIGGER delivery_no_insert BEFORE INSERT ON cf.delivery FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0120 deliveries are Counterfoil''s own: insert a command into cf.outbox, report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0120 deliveries are Counterfoil''s own: insert a command into '
+  'cf.outbox, report through cf.report');
 CREATE TRIGGER delivery_stays BEFORE UPDATE OR DELETE ON cf.delivery FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0120 deliveries are Counterfoil''s own: insert a command into cf.outbox, report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0120 deliveries are Counterfoil''s own: insert a command into '
+  'cf.outbox, report through cf.report');
 CREATE TRIGGER delivery_no_truncate BEFORE TRUNCATE ON cf.delivery FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0120 deliveries are Counterfoil''s own: insert a command into cf.outbox, report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0120 deliveries are Counterfoil''s own: insert a command into '
+  'cf.outbox, report through cf.report');
 
 CREATE TRIGGER receipt_no_insert BEFORE INSERT ON cf.receipt FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0121 receipts are Counterfoil''s own and never changed: report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0121 receipts are Counterfoil''s own and never changed: report '
+  'through cf.report');
 CREATE TRIGGER receipt_stays BEFORE UPDATE OR DELETE ON cf.receipt FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0121 receipts are Counterfoil''s own and never changed: report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0121 receipts are Counterfoil''s own and never changed: report '
+  'through cf.report');
 CREATE TRIGGER receipt_no_truncate BEFORE TRUNCATE ON cf.receipt FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0121 receipts are Counterfoil''s own and never changed: report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0121 receipts are Counterfoil''s own and never changed: report '
+  'through cf.report');
 
 CREATE TRIGGER contradiction_no_insert BEFORE INSERT ON cf.contradiction FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0122 contradictions are Counterfoil''s own and never changed: report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0122 contradictions are Counterfoil''s own and never changed: '
+  'report through cf.report');
 CREATE TRIGGER contradiction_stays BEFORE UPDATE OR DELETE ON cf.contradiction FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0122 contradictions are Counterfoil''s own and never changed: report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0122 contradictions are Counterfoil''s own and never changed: '
+  'report through cf.report');
 CREATE TRIGGER contradiction_no_truncate BEFORE TRUNCATE ON cf.contradiction FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0122 contradictions are Counterfoil''s own and never changed: report through cf.report');
+EXECUTE FUNCTION cf.refuse('CF0122 contradictions are Counterfoil''s own and never changed: '
+  'report through cf.report');
 
 CREATE TRIGGER event_no_insert BEFORE INSERT ON cf.event FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0111 events are written by the library and never changed: append a decision through it');
+EXECUTE FUNCTION cf.refuse('CF0111 events are written by the library and never changed: append a '
+  'decision through it');
 CREATE TRIGGER event_stays BEFORE UPDATE OR DELETE ON cf.event FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0111 events are written by the library and never changed: append a decision through it');
+EXECUTE FUNCTION cf.refuse('CF0111 events are written by the library and never changed: append a '
+  'decision through it');
 CREATE TRIGGER event_no_truncate BEFORE TRUNCATE ON cf.event FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0111 events are written by the library and never changed: append a decision through it');
+EXECUTE FUNCTION cf.refuse('CF0111 events are written by the library and never changed: append a '
+  'decision through it');
 
 CREATE TRIGGER attempt_no_insert BEFORE INSERT ON cf.attempt FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
@@ -59,22 +71,28 @@ EXECUTE FUNCTION cf.refuse('CF0123 attempts are Counterfoil''s own: see counterf
 CREATE TRIGGER stream_no_insert BEFORE INSERT ON cf.stream FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0124 stream heads are Counterfoil''s own: append through the library');
+EXECUTE FUNCTION cf.refuse('CF0124 stream heads are Counterfoil''s own: append through the '
+  'library');
 CREATE TRIGGER stream_stays BEFORE UPDATE OR DELETE ON cf.stream FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0124 stream heads are Counterfoil''s own: append through the library');
+EXECUTE FUNCTION cf.refuse('CF0124 stream heads are Counterfoil''s own: append through the '
+  'library');
 CREATE TRIGGER stream_no_truncate BEFORE TRUNCATE ON cf.stream FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0124 stream heads are Counterfoil''s own: append through the library');
+EXECUTE FUNCTION cf.refuse('CF0124 stream heads are Counterfoil''s own: append through the '
+  'library');
 
 CREATE TRIGGER snapshot_no_insert BEFORE INSERT ON cf.snapshot FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0125 snapshots are Counterfoil''s own: they are made again from the events');
+EXECUTE FUNCTION cf.refuse('CF0125 snapshots are Counterfoil''s own: they are made again from the '
+  'events');
 CREATE TRIGGER snapshot_stays BEFORE UPDATE OR DELETE ON cf.snapshot FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0125 snapshots are Counterfoil''s own: they are made again from the events');
+EXECUTE FUNCTION cf.refuse('CF0125 snapshots are Counterfoil''s own: they are made again from the '
+  'events');
 CREATE TRIGGER snapshot_no_truncate BEFORE TRUNCATE ON cf.snapshot FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0125 snapshots are Counterfoil''s own: they are made again from the events');
+EXECUTE FUNCTION cf.refuse('CF0125 snapshots are Counterfoil''s own: they are made again from the '
+  'events');
 
 CREATE TRIGGER lane_no_insert BEFORE INSERT ON cf.lane FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
@@ -89,22 +107,28 @@ EXECUTE FUNCTION cf.refuse('CF0126 lanes are Counterfoil''s own: order follows f
 CREATE TRIGGER destination_no_insert BEFORE INSERT ON cf.destination FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0127 destinations are Counterfoil''s own: change the relay''s configuration');
+EXECUTE FUNCTION cf.refuse('CF0127 destinations are Counterfoil''s own: change the relay''s '
+  'configuration');
 CREATE TRIGGER destination_stays BEFORE UPDATE OR DELETE ON cf.destination FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0127 destinations are Counterfoil''s own: change the relay''s configuration');
+EXECUTE FUNCTION cf.refuse('CF0127 destinations are Counterfoil''s own: change the relay''s '
+  'configuration');
 CREATE TRIGGER destination_no_truncate BEFORE TRUNCATE ON cf.destination FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0127 destinations are Counterfoil''s own: change the relay''s configuration');
+EXECUTE FUNCTION cf.refuse('CF0127 destinations are Counterfoil''s own: change the relay''s '
+  'configuration');
 
 CREATE TRIGGER tally_no_insert BEFORE INSERT ON cf.tally FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0128 tallies are Counterfoil''s own: counts follow from receipts; see counterfoil status');
+EXECUTE FUNCTION cf.refuse('CF0128 tallies are Counterfoil''s own: counts follow from receipts; '
+  'see counterfoil status');
 CREATE TRIGGER tally_stays BEFORE UPDATE OR DELETE ON cf.tally FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0128 tallies are Counterfoil''s own: counts follow from receipts; see counterfoil status');
+EXECUTE FUNCTION cf.refuse('CF0128 tallies are Counterfoil''s own: counts follow from receipts; '
+  'see counterfoil status');
 CREATE TRIGGER tally_no_truncate BEFORE TRUNCATE ON cf.tally FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0128 tallies are Counterfoil''s own: counts follow from receipts; see counterfoil status');
+EXECUTE FUNCTION cf.refuse('CF0128 tallies are Counterfoil''s own: counts follow from receipts; '
+  'see counterfoil status');
 
 CREATE TRIGGER archived_no_insert BEFORE INSERT ON cf.archived FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
@@ -119,12 +143,16 @@ EXECUTE FUNCTION cf.refuse('CF0129 tombstones are Counterfoil''s own: they stay 
 CREATE TRIGGER operator_action_no_insert BEFORE INSERT ON cf.operator_action FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
-EXECUTE FUNCTION cf.refuse('CF0130 operator actions are Counterfoil''s own: each verb of the command line writes its own');
-CREATE TRIGGER operator_action_stays BEFORE UPDATE OR DELETE ON cf.operator_action FOR EACH STATEMENT
+EXECUTE FUNCTION cf.refuse('CF0130 operator actions are Counterfoil''s own: each verb of the '
+  'command line writes its own');
+CREATE TRIGGER operator_action_stays BEFORE UPDATE OR DELETE ON cf.operator_action
+FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
-EXECUTE FUNCTION cf.refuse('CF0130 operator actions are Counterfoil''s own: each verb of the command line writes its own');
+EXECUTE FUNCTION cf.refuse('CF0130 operator actions are Counterfoil''s own: each verb of the '
+  'command line writes its own');
 CREATE TRIGGER operator_action_no_truncate BEFORE TRUNCATE ON cf.operator_action FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0130 operator actions are Counterfoil''s own: each verb of the command line writes its own');
+EXECUTE FUNCTION cf.refuse('CF0130 operator actions are Counterfoil''s own: each verb of the '
+  'command line writes its own');
 
 CREATE TRIGGER meta_no_insert BEFORE INSERT ON cf.meta FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
@@ -149,7 +177,8 @@ BEGIN
     RETURN NEW;
   END IF;
   IF stands IS DISTINCT FROM NEW.version THEN
-    RAISE check_violation USING MESSAGE = 'CF0131 the meta row is Counterfoil''s own: use counterfoil init';
+    RAISE check_violation USING MESSAGE = 'CF0131 the meta row is Counterfoil''s own: use '
+      'counterfoil init';
   END IF;
   PERFORM set_config('counterfoil.own', 'on', true);
   UPDATE cf.meta SET source = NEW.source, store = NEW.store, clock = NEW.clock WHERE k = 1;

@@ -11,10 +11,12 @@ CREATE FUNCTION cf.inbox_refusal(i cf.inbox) RETURNS text LANGUAGE sql IMMUTABLE
     WHEN i.outcome NOT IN ('completed', 'rejected')
       OR (i.outcome IS NULL AND i.result IS NOT NULL)
       OR octet_length(i.result) > 16777216
-    THEN 'CF0403 outcome is completed or rejected, and result beside it text or bytes of at most 16 MiB: leave both out until the effect is there'
+    THEN 'CF0403 outcome is completed or rejected, and result beside it text or bytes of at most '
+      '16 MiB: leave both out until the effect is there'
     WHEN (i.received_at BETWEEN 1000000000000000 AND 9999999999999999) IS NOT TRUE
       OR i.expires_at NOT BETWEEN 1000000000000000 AND 9999999999999999
-    THEN 'CF0404 times are integer microseconds UTC between 10^15 and 10^16: not seconds, milliseconds or nanoseconds'
+    THEN 'CF0404 times are integer microseconds UTC between 10^15 and 10^16: not seconds, '
+      'milliseconds or nanoseconds'
   END
 $$;
 
@@ -25,9 +27,11 @@ DECLARE
     WHEN (octet_length(NEW.source) BETWEEN 1 AND 255
       AND octet_length(NEW.key) BETWEEN 1 AND 255) IS NOT TRUE
       OR NEW.source || NEW.key ~ '[\x01-\x1f\x7f]'
-    THEN 'CF0401 source and key are text of 1 to 255 bytes without control characters: take the source from the authenticated caller'
+    THEN 'CF0401 source and key are text of 1 to 255 bytes without control characters: take the '
+      'source from the authenticated caller'
     WHEN (octet_length(NEW.digest) BETWEEN 1 AND 255) IS NOT TRUE
-    THEN 'CF0402 digest is text or bytes of 1 to 255 bytes: without it other content under this key is not seen'
+    THEN 'CF0402 digest is text or bytes of 1 to 255 bytes: without it other content under this '
+      'key is not seen'
     ELSE cf.inbox_refusal(NEW)
   END;
 BEGIN
@@ -52,7 +56,8 @@ DECLARE
       OR NEW.received_at IS DISTINCT FROM OLD.received_at
       OR (OLD.outcome IS NOT NULL AND (NEW.outcome IS DISTINCT FROM OLD.outcome
         OR NEW.result IS DISTINCT FROM OLD.result))
-    THEN 'CF0406 a key keeps its digest, and an outcome once stored stays: answer repeats with the stored result'
+    THEN 'CF0406 a key keeps its digest, and an outcome once stored stays: answer repeats with '
+      'the stored result'
     WHEN coalesce(NEW.expires_at, 9999999999999999) < coalesce(OLD.expires_at, 9999999999999999)
       AND cf.inbox_refusal(NEW) IS NULL
     THEN 'CF0407 retention may be lengthened, not shortened: the sender may still repeat this key'
@@ -73,7 +78,8 @@ CREATE FUNCTION cf.inbox_forgets() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF OLD.expires_at IS NULL OR OLD.expires_at > cf.micros() THEN
-    RAISE check_violation USING MESSAGE = 'CF0408 this key is still kept: delete keys only after their expires_at, else a repeat acts twice';
+    RAISE check_violation USING MESSAGE = 'CF0408 this key is still kept: delete keys only after '
+      'their expires_at, else a repeat acts twice';
   END IF;
   RETURN OLD;
 END $$;
@@ -82,7 +88,8 @@ WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   OR NOT has_table_privilege('cf.delivery'::regclass, 'UPDATE'))
 EXECUTE FUNCTION cf.inbox_forgets();
 CREATE TRIGGER inbox_no_truncate BEFORE TRUNCATE ON cf.inbox FOR EACH STATEMENT
-EXECUTE FUNCTION cf.refuse('CF0408 this key is still kept: delete keys only after their expires_at, else a repeat acts twice');
+EXECUTE FUNCTION cf.refuse('CF0408 this key is still kept: delete keys only after their '
+  'expires_at, else a repeat acts twice');
 
 -- Input: the same id twice is the same start or signal, also after it was decided and stands as
 -- the cause of an event. A number of arrival that is given could push itself before others.
@@ -93,11 +100,13 @@ DECLARE
     WHEN NEW.due_at IS NOT NULL OR (NEW.kind IN ('start', 'signal', 'cancel')) IS NOT TRUE
       OR (NEW.arrival IS DISTINCT FROM pg_sequence_last_value('cf.input_arrival_seq')
         AND NOT cf.is_drawn('cf.input_arrival_seq', NEW.arrival))
-    THEN 'CF0301 an input''s kind is start, signal or cancel: timers, receipts, due_at and arrival are Counterfoil''s own'
+    THEN 'CF0301 an input''s kind is start, signal or cancel: timers, receipts, due_at and '
+      'arrival are Counterfoil''s own'
     WHEN (octet_length(NEW.stream) BETWEEN 1 AND 200 AND octet_length(NEW.id) BETWEEN 1 AND 255
       AND octet_length(NEW.name) BETWEEN 1 AND 255) IS NOT TRUE
       OR NEW.stream || NEW.id || NEW.name ~ '[\x01-\x1f\x7f]'
-    THEN 'CF0302 stream is text of 1 to 200 bytes, id and name of 1 to 255, all without control characters: give all three'
+    THEN 'CF0302 stream is text of 1 to 200 bytes, id and name of 1 to 255, all without control '
+      'characters: give all three'
     WHEN octet_length(NEW.body) > 16777216
     THEN 'CF0303 body is text or bytes of at most 16 MiB, or NULL: bind JSON as text'
   END;
@@ -120,7 +129,8 @@ BEGIN
   IF equal THEN
     RETURN NULL;
   END IF;
-  RAISE unique_violation USING MESSAGE = 'CF0304 same id, other content: another start or signal needs another id';
+  RAISE unique_violation USING MESSAGE = 'CF0304 same id, other content: another start or signal '
+    'needs another id';
 END $$;
 CREATE TRIGGER input_guard BEFORE INSERT ON cf.input FOR EACH ROW
 WHEN ((current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'

@@ -21,13 +21,17 @@ DECLARE
   came text := 'repeated';
 BEGIN
   IF ($2 IN ('completed', 'rejected')) IS NOT TRUE THEN
-    RAISE check_violation USING MESSAGE = 'CF0201 outcome is completed or rejected: report only what is known';
+    RAISE check_violation USING MESSAGE = 'CF0201 outcome is completed or rejected: report only '
+      'what is known';
   ELSIF octet_length($3) > 16777216 THEN
-    RAISE check_violation USING MESSAGE = 'CF0204 result is text or bytes of at most 16 MiB, or NULL: bind JSON as text';
+    RAISE check_violation USING MESSAGE = 'CF0204 result is text or bytes of at most 16 MiB, or '
+      'NULL: bind JSON as text';
   ELSIF octet_length(said) > 65536 THEN
-    RAISE check_violation USING MESSAGE = 'CF0204 evidence is text of at most 64 KiB, or NULL: say by what the outcome is known';
+    RAISE check_violation USING MESSAGE = 'CF0204 evidence is text of at most 64 KiB, or NULL: '
+      'say by what the outcome is known';
   ELSIF $5 < 1 THEN
-    RAISE check_violation USING MESSAGE = 'CF0205 token is the number in Counterfoil-Token: leave it out for a report without a fence';
+    RAISE check_violation USING MESSAGE = 'CF0205 token is the number in Counterfoil-Token: leave '
+      'it out for a report without a fence';
   END IF;
   -- By the unique index of outbox.
   SELECT o.n INTO number FROM cf.outbox o WHERE o.command_id = id;
@@ -36,11 +40,13 @@ BEGIN
   SELECT d.* INTO open FROM cf.delivery d WHERE d.n = number FOR UPDATE;
   IF FOUND THEN
     IF $5 IS NOT NULL AND $5 <> open.token THEN
-      RAISE check_violation USING MESSAGE = 'CF0203 this token is not the newest of an open command: another attempt owns it or it has ended; roll back';
+      RAISE check_violation USING MESSAGE = 'CF0203 this token is not the newest of an open '
+        'command: another attempt owns it or it has ended; roll back';
     END IF;
     -- By the primary key of receipt, here and below.
     IF EXISTS (SELECT FROM cf.receipt r WHERE r.n = number AND r.round >= open.round) THEN
-      RAISE check_violation USING MESSAGE = 'CF0206 this command is neither open nor ended as it should be: run counterfoil audit';
+      RAISE check_violation USING MESSAGE = 'CF0206 this command is neither open nor ended as it '
+        'should be: run counterfoil audit';
     END IF;
     -- Without a token, a report that repeats an earlier round's receipt word for word changes
     -- nothing: it is that round's report, come late. With the newest token it speaks of this round.
@@ -79,13 +85,16 @@ BEGIN
     SELECT a.rounds AS round, a.outcome INTO ended FROM cf.archived a
     WHERE a.command_id = $1 FOR UPDATE;
     IF NOT FOUND AND $2 IS NULL THEN
-      RAISE check_violation USING MESSAGE = 'CF0202 no such command: this store never heard of the id; check it, and check the store';
+      RAISE check_violation USING MESSAGE = 'CF0202 no such command: this store never heard of '
+        'the id; check it, and check the store';
     ELSIF NOT FOUND THEN
-      RAISE check_violation USING MESSAGE = 'CF0206 this command is neither open nor ended as it should be: run counterfoil audit';
+      RAISE check_violation USING MESSAGE = 'CF0206 this command is neither open nor ended as it '
+        'should be: run counterfoil audit';
     END IF;
   END IF;
   IF $6 IS NOT NULL THEN
-    RAISE check_violation USING MESSAGE = 'CF0203 this token is not the newest of an open command: another attempt owns it or it has ended; roll back';
+    RAISE check_violation USING MESSAGE = 'CF0203 this token is not the newest of an open '
+      'command: another attempt owns it or it has ended; roll back';
   END IF;
   -- A broker took it, and then it was done: no contradiction. Nor is an earlier round's report that
   -- comes late.

@@ -6,7 +6,8 @@ DO $$
 DECLARE
   wanted text;
 BEGIN
-  FOREACH wanted IN ARRAY ARRAY['cf_writer', 'cf_worker', 'cf_relay', 'cf_operator', 'cf_auditor'] LOOP
+  FOREACH wanted IN ARRAY
+    ARRAY['cf_writer', 'cf_worker', 'cf_relay', 'cf_operator', 'cf_auditor'] LOOP
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = wanted) THEN
       EXECUTE pg_catalog.format('CREATE ROLE %I NOLOGIN', wanted);
     END IF;
@@ -19,6 +20,8 @@ GRANT USAGE ON SCHEMA "cf" TO "cf_writer", "cf_worker", "cf_relay", "cf_operator
 GRANT INSERT (command_id, destination, kind, ordering_key, body, content_type, headers, not_before,
   expires_at, core_digest) ON cf.outbox TO "cf_writer";
 GRANT SELECT (command_id) ON cf.outbox TO "cf_writer";
+GRANT EXECUTE ON FUNCTION cf.record(text, text, text, bytea, text, text, text, bigint, bigint, text)
+  TO "cf_writer";
 GRANT INSERT (stream, id, kind, name, body) ON cf.input TO "cf_writer";
 GRANT SELECT (stream, id) ON cf.input TO "cf_writer";
 
@@ -34,6 +37,7 @@ GRANT UPDATE (outcome, result, expires_at) ON cf.inbox TO "cf_worker";
 -- column of two of those tables, since a row's lock asks for the right to change something.
 GRANT "cf_writer", "cf_worker" TO "cf_relay";
 GRANT SELECT ON ALL TABLES IN SCHEMA "cf" TO "cf_relay";
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA "cf" TO "cf_relay";
 GRANT INSERT ON cf.outbox, cf.delivery, cf.receipt, cf.contradiction, cf.attempt, cf.event,
   cf.stream, cf.snapshot, cf.input, cf.inbox, cf.lane, cf.destination, cf.tally,
   cf.operator_action TO "cf_relay";

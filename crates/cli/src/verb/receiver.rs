@@ -7,8 +7,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use counterfoil_core::domain::Span;
+use counterfoil_core::port::Book;
 use counterfoil_inbox::receiver::{Faults, Hold, Keys, Options, Reporting};
-use counterfoil_sqlite::InboxBook;
+use counterfoil_postgres::BookRefused;
 use tokio::net::TcpListener;
 
 use super::{Found, block_on_many, stop};
@@ -16,6 +17,7 @@ use crate::args::{Receiver, Shared};
 use crate::config::duration;
 use crate::config::store_url::StoreUrl;
 use crate::exit::{Ended, Exit, Failure};
+use crate::store::no_server;
 
 /// Does `receiver`.
 ///
@@ -23,12 +25,23 @@ use crate::exit::{Ended, Exit, Failure};
 /// The store cannot be opened, or the address cannot be listened at.
 pub(crate) fn run(shared: &Shared, args: &Receiver) -> Ended {
     let options = options(args)?;
-    let StoreUrl::Sqlite(path) = own_store(shared)? else {
-        let text = "not yet: a receiver on PostgreSQL; a receiver of your own can keep its inbox \
-                    there: see docs/postgres.md";
-        return Err(Failure::could_not_run(text).help("give --store sqlite:PATH for now"));
-    };
-    let book = InboxBook::open(&path).map_err(Failure::could_not_run)?;
+    match own_store(shared)? {
+        StoreUrl::Sqlite(path) => {
+            let book = counterfoil_sqlite::InboxBook::open(&path);
+            serve(book.map_err(Failure::could_not_run)?, args, options)
+        }
+        StoreUrl::Postgres(url) => {
+            let book = counterfoil_postgres::InboxBook::open_at(&url.config, &url.options);
+            let book = book.map_err(|error| match error {
+                BookRefused::Open(error) => no_server(&url, &error),
+                error => Failure::could_not_run(format!("{url}: {error}")),
+            })?;
+            serve(book, args, options)
+        }
+    }
+}
+
+fn serve<B: Book + Send + 'static>(book: B, args: &Receiver, options: Options) -> Ended {
     block_on_many(async {
         let listener = listen(&args.listen).await?;
         let address = listener.local_addr().map_err(|error| no_address(&args.listen, &error))?;
@@ -48,7 +61,7 @@ fn own_store(shared: &Shared) -> Result<StoreUrl, Failure> {
     if found.named_elsewhere {
         return Ok(found.url);
     }
-    let text = "the store of the configuration is a sender's; a receiver keeps a file of its own";
+    let text = "the store of the configuration is a sender's; a receiver keeps a store of its own";
     Err(Failure::could_not_run(text).help("write, for instance, --store sqlite:warehouse.db"))
 }
 

@@ -33,8 +33,12 @@ fn a_drill_on_a_server_that_is_restarted_twice_ends_0() {
     drill.hear("every order has exactly one effect, every command exactly one receipt");
     assert_eq!(drill.end(), Some(0));
     let logs = logs(&desk);
-    assert!(logs.contains("(57P01)"), "the relays never felt the fast restart: {logs}");
-    assert!(logs.contains("starting up (57P03)") || logs.contains("refused"), "{logs}");
+    // A session that was ended, or one that came too late, and one that came too early.
+    for felt in
+        [["(57P01)", "shutting down (57P03)"], ["starting up (57P03)", "server: Connection"]]
+    {
+        assert!(felt.iter().any(|word| logs.contains(word)), "no relay felt {felt:?}: {logs}");
+    }
     let (plain, of) = (Plain::open(&store), "SELECT count(*) FROM counterfoil");
     assert_eq!(plain.number("SELECT count(*) FROM orders WHERE paid = 1"), 300);
     assert_eq!(plain.number(&format!("{of}.receipt WHERE outcome = 'completed'")), 300);

@@ -235,6 +235,27 @@ fn an_audit_reads_orders_and_a_receivers_inbox_from_postgres() {
     shop.desk.run(&["audit", "--inbox", &none]).refuses(2, &["--inbox", "?schema=NAME"]);
 }
 
+/// A repeat is folded there too, and both books agree.
+#[test]
+fn a_receiver_keeps_its_book_on_postgres() {
+    let (shop, theirs) = (Shop::new(), Schema::unmade());
+    let store = theirs.store();
+    let receiver = shop.desk.start(&["receiver", "--store", &store, "--listen", "127.0.0.1:0"]);
+    let port = receiver.hear("listening on ").rsplit(':').next().unwrap().parse().unwrap();
+    shop.configure(port, "\"forever\"", "");
+    shop.enqueue("a", "{}").is_done();
+    shop.desk.run(&["relay", "--until-idle"]).is_done();
+    let again = ["redeliver", "a", "--reason", "to see it folded", "--may-act-twice"];
+    shop.run(&again).is_done();
+    shop.desk.run(&["relay", "--until-idle"]).is_done();
+    let count = |table: &str| theirs.number(&format!("SELECT count(*) FROM cf.{table}"));
+    assert_eq!((count("calls"), count("jobs"), count("inbox")), (2, 1, 1));
+    let holds = shop.desk.run(&["audit", "--inbox", &store]);
+    assert!(holds.is_done().out.contains("1 keys of the receiver"), "{holds:?}");
+    let own = shop.desk.run(&["receiver", "--listen", "127.0.0.1:0"]);
+    own.refuses(2, &["is a sender's"]);
+}
+
 #[test]
 fn schema_and_roles_are_printed_for_people_who_run_them_by_themselves() {
     let shop = Shop { desk: Desk::empty(), schema: Schema::unmade() };

@@ -116,10 +116,3 @@ fn a_schema_that_cannot_be_used_is_told_with_the_way_out() {
     let named = store.replace(&schema.name, "pg_x");
     desk.run(&["init", "--store", &named]).refuses(2, &["pg_x", "take one such as"]);
 }
-
-#[test]
-fn a_receiver_on_postgres_is_refused_by_name() {
-    let (desk, schema) = (Desk::empty(), Schema::unmade());
-    let receiver = ["receiver", "--store", &schema.store(), "--listen", "127.0.0.1:0"];
-    desk.run(&receiver).refuses(2, &["not yet", "receiver on PostgreSQL", "sqlite:PATH"]);
-}

@@ -3,7 +3,9 @@
 //! Guarantees asked of an implementation: `insert` comes first in the transaction of the business
 //! write and is atomic with it. It is not asked to judge; the guard does.
 
-use crate::domain::{Digest, Micros, ReceiptOutcome};
+use std::future::Future;
+
+use crate::domain::{Digest, Micros, ReceiptOutcome, Span};
 
 /// What stands about a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +54,40 @@ pub trait InboxRows {
         outcome: ReceiptOutcome,
         result: &[u8],
     ) -> Result<(), Self::Error>;
+
+    /// Whether the error means that a twin holds the key now: wait, or answer 409.
+    fn is_busy(error: &Self::Error) -> bool;
+}
+
+/// The rows of an inbox whose driver is async, seen from one open transaction.
+pub trait AsyncInboxRows: Send {
+    /// Why the rows cannot be read or written.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Inserts the key, kept so long from the database's time now, or returns what stands. An
+    /// expired row counts as absent and is replaced; a twin in flight is waited for.
+    ///
+    /// # Errors
+    /// What the database reports; busy is an error of its own kind, see `is_busy`.
+    fn insert(
+        &mut self,
+        source: &str,
+        key: &str,
+        digest: Digest,
+        keep: Span,
+    ) -> impl Future<Output = Result<Option<InboxEntry>, Self::Error>> + Send;
+
+    /// Stores the outcome beside the key.
+    ///
+    /// # Errors
+    /// What the database reports.
+    fn finish(
+        &mut self,
+        source: &str,
+        key: &str,
+        outcome: ReceiptOutcome,
+        result: &[u8],
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Whether the error means that a twin holds the key now: wait, or answer 409.
     fn is_busy(error: &Self::Error) -> bool;

@@ -21,7 +21,7 @@ pub use announce::Announce;
 pub use book::{Book, Call, Job, Page};
 pub use clock::{Clock, SystemClock};
 pub use gate::{Gate, Withdrawn};
-pub use inbox::{InboxEntry, InboxRows};
+pub use inbox::{AsyncInboxRows, InboxEntry, InboxRows};
 pub use observer::{Notice, Observer, Quiet};
 pub use store::Store;
 pub use transport::{Attempt, BoxFuture, Question, Transport};

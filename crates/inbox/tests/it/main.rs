@@ -17,6 +17,7 @@ mod delivered;
 mod failing_book;
 mod guard;
 mod plain_sql;
+mod postgres;
 mod purge;
 mod receipts;
 mod twins;

@@ -109,6 +109,7 @@ async fn an_archived_id_is_compared_by_its_digest() {
 async fn enqueue_makes_a_delivery_for_our_own_sessions_too() {
     let schema = TestSchema::new().await;
     let forger = schema.forger().await;
+    forger.run("BEGIN").await.unwrap();
     assert_eq!(call(&forger, "enqueue('a', 'd', 'k', 'one')").await, "recorded");
     assert_eq!(forger.number("SELECT count(*) FROM cf.delivery").await, 1);
     assert_eq!(forger.text("SELECT current_setting('counterfoil.own')").await.unwrap(), "on");
@@ -262,6 +263,25 @@ async fn a_twin_in_flight_is_compared() {
             first.run(end).await.unwrap();
         });
         assert_eq!(said, wanted, "{end} {body}");
+    }
+}
+
+/// Above READ COMMITTED the twin cannot be looked at; the transaction is to be run again.
+#[tokio::test]
+async fn a_twin_in_flight_is_a_serialization_failure_above_read_committed() {
+    for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
+        let schema = TestSchema::new().await;
+        let (first, second) = (schema.stranger().await, schema.stranger().await);
+        first.run("BEGIN; SELECT cf.enqueue('a', 'd', 'k', 'one')").await.unwrap();
+        second.run(&format!("BEGIN ISOLATION LEVEL {isolation}")).await.unwrap();
+        second.number("SELECT count(*) FROM cf.outbox").await;
+        let (said, ()) = tokio::join!(call(&second, "enqueue('a', 'd', 'k', 'one')"), async {
+            crate::server::wait_for_lock(&first).await;
+            first.run("COMMIT").await.unwrap();
+        });
+        assert_eq!(said[..5], *"40001", "{isolation}");
+        second.run("ROLLBACK").await.unwrap();
+        assert_eq!(call(&second, "enqueue('a', 'd', 'k', 'one')").await, "repeated");
     }
 }
 

@@ -148,6 +148,27 @@ async fn a_core_digest_in_both_rows_is_compared_instead_of_the_body() {
     }
 }
 
+/// Destination, kind and ordering key are compared besides the content; headers and times are not.
+#[tokio::test]
+async fn the_address_is_compared_and_the_rest_is_not() {
+    let schema = TestSchema::new().await;
+    let stranger = schema.stranger().await;
+    let columns = "command_id, body, destination, kind, ordering_key, headers, not_before";
+    let time = "1764421200000000";
+    for (rest, wanted) in [
+        ("'d', 'k', 'K', NULL, NULL", Ok(1)),
+        ("'d', 'k', 'K', '{}', NULL", Ok(0)),
+        (&format!("'d', 'k', 'K', NULL, {time}"), Ok(0)),
+        ("'e', 'k', 'K', NULL, NULL", Err("CF0104".to_owned())),
+        ("'d', 'l', 'K', NULL, NULL", Err("CF0104".to_owned())),
+        ("'d', 'k', 'L', NULL, NULL", Err("CF0104".to_owned())),
+        ("'d', 'k', NULL, NULL, NULL", Err("CF0104".to_owned())),
+    ] {
+        let sql = format!("INSERT INTO cf.outbox({columns}) VALUES ('a', 'one', {rest})");
+        assert_eq!(run(&stranger, "READ COMMITTED", &sql).await, wanted, "{rest}");
+    }
+}
+
 #[tokio::test]
 async fn the_outbox_is_append_only() {
     let schema = TestSchema::new().await;

@@ -107,9 +107,56 @@ async fn an_earlier_rounds_report_changes_nothing() {
     // With the newest token it speaks of this round.
     assert_eq!(report(&stranger, "'a', 'completed', 'r', 'e', 9").await, "ok");
     assert_eq!(stranger.text(LEFT).await.as_deref(), Some("1 2 2 0"));
-    // The first round's words again, after the second has ended, contradict nothing.
-    assert_eq!(report(&stranger, "'a', 'rejected', 'r', 'e', NULL").await, "ok");
-    assert_eq!(stranger.text(LEFT).await.as_deref(), Some("1 2 2 1"));
+}
+
+/// After another round ended otherwise, the first round's words contradict nothing; others do.
+#[tokio::test]
+async fn the_newest_round_is_contradicted() {
+    let (schema, stranger) = with_commands().await;
+    assert_eq!(report(&stranger, "'a', 'completed', 'r', 'e', NULL").await, "ok");
+    let again = "INSERT INTO cf.receipt(n, round, token, recorded_at, attempts, outcome, source,
+        destination) SELECT n, 2, 9, 1764421200000000, 1, 'rejected', 'x', 'd' FROM cf.outbox
+        WHERE command_id = 'a'";
+    schema.forger().await.run(again).await.unwrap();
+    assert_eq!(report(&stranger, "'a', 'completed', 'r', 'e', NULL").await, "ok");
+    assert_eq!(report(&stranger, "'a', 'rejected', NULL, NULL, NULL").await, "ok");
+    assert_eq!(stranger.text(LEFT).await.as_deref(), Some("1 2 1 0"));
+    assert_eq!(report(&stranger, "'a', 'completed', 'other', 'e', NULL").await, "ok");
+    assert_eq!(stranger.text(LEFT).await.as_deref(), Some("1 2 1 1"));
+    assert_eq!(stranger.number("SELECT round FROM cf.contradiction").await, 2);
+}
+
+/// A report lends nobody our own rights: what follows in its transaction is guarded as before.
+#[tokio::test]
+async fn after_a_report_the_guards_stand() {
+    for outcome in ["completed", "rejected"] {
+        let (_schema, stranger) = with_commands().await;
+        assert_eq!(report(&stranger, "'a', 'completed', NULL, NULL, 5").await, "ok");
+        // The first time it ends `b`, the second it contradicts `a`.
+        let id = if outcome == "completed" { "b" } else { "a" };
+        stranger.run("BEGIN").await.unwrap();
+        let values = format!("'{id}', '{outcome}', NULL, NULL, NULL");
+        assert_eq!(report(&stranger, &values).await, "ok");
+        let forged = stranger.run("DELETE FROM cf.delivery").await.unwrap_err();
+        assert_eq!(refusal(&forged), "CF0120", "{outcome}");
+        stranger.run("ROLLBACK").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn of_two_equal_contradictions_at_once_one_is_kept() {
+    let (schema, first) = with_commands().await;
+    let second = schema.stranger().await;
+    assert_eq!(report(&first, "'a', 'completed', NULL, NULL, 5").await, "ok");
+    let other = "'a', 'rejected', NULL, 'no', NULL";
+    first.run("BEGIN").await.unwrap();
+    assert_eq!(report(&first, other).await, "ok");
+    let (said, ()) = tokio::join!(report(&second, other), async {
+        wait_for_lock(&first).await;
+        first.run("COMMIT").await.unwrap();
+    });
+    assert_eq!(said, "ok");
+    assert_eq!(first.text(LEFT).await.as_deref(), Some("1 1 1 1"));
 }
 
 #[tokio::test]
@@ -148,6 +195,52 @@ async fn a_command_that_lost_its_delivery_says_so() {
         .await
         .unwrap();
     assert_eq!(report(&stranger, "'a', 'completed', NULL, NULL, NULL").await, "CF0206");
+}
+
+/// By every verb that inserts; each row is a report.
+#[tokio::test]
+async fn every_insert_reports() {
+    for (verb, left) in [
+        (
+            "INSERT INTO cf.report(command_id, outcome)
+             VALUES ('a', 'completed'), ('b', 'completed'), ('a', 'rejected')",
+            "0 2 2 1",
+        ),
+        ("INSERT INTO cf.report SELECT command_id, 'completed' FROM cf.outbox", "0 2 2 0"),
+        (
+            "WITH said AS (INSERT INTO cf.report(command_id, outcome) VALUES ('a', 'completed')
+               RETURNING 1) SELECT FROM said",
+            "1 1 1 0",
+        ),
+        (
+            "INSERT INTO cf.report(command_id, outcome) VALUES ('a', 'completed')
+             ON CONFLICT DO NOTHING",
+            "1 1 1 0",
+        ),
+        (
+            "COPY cf.report(command_id, outcome) FROM PROGRAM 'echo \"a,completed\"' (FORMAT csv)",
+            "1 1 1 0",
+        ),
+    ] {
+        let (_schema, stranger) = with_commands().await;
+        stranger.run(verb).await.unwrap();
+        assert_eq!(stranger.text(LEFT).await.as_deref(), Some(left), "{verb}");
+    }
+}
+
+/// Above READ COMMITTED the second of two reports is to be run again.
+#[tokio::test]
+async fn a_report_that_came_second_is_a_serialization_failure() {
+    for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
+        let (schema, first) = with_commands().await;
+        let second = schema.stranger().await;
+        second.run(&format!("BEGIN ISOLATION LEVEL {isolation}")).await.unwrap();
+        second.number("SELECT count(*) FROM cf.delivery").await;
+        assert_eq!(report(&first, "'a', 'completed', NULL, NULL, 5").await, "ok");
+        let said = report(&second, "'a', 'rejected', NULL, NULL, NULL").await;
+        assert_eq!(said[..5], *"40001", "{isolation}");
+        second.run("ROLLBACK").await.unwrap();
+    }
 }
 
 /// Two reports at once: the second waits for the first, and is judged by what it left.

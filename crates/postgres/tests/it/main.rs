@@ -14,10 +14,15 @@ mod guards_own;
 mod guards_receiver;
 mod guards_report;
 mod guards_values;
+mod intents;
 mod migrate;
+mod not_known;
 mod plans;
 mod random;
 mod restore;
 mod roles;
 mod server;
 mod suite;
+mod user;
+#[cfg(feature = "sqlx")]
+mod user_sqlx;

@@ -208,7 +208,8 @@ async fn the_printed_script_makes_the_same_store() {
     assert_eq!(described[0], described[1]);
 }
 
-/// A role without any right on the server but to create a schema makes and owns the store.
+/// A role without any right on the server but to create a schema makes and owns the store. Once a
+/// function carried `SET counterfoil.own`, which only a superuser may make.
 #[tokio::test]
 async fn an_owner_needs_no_more_than_create() {
     let schema = TestSchema::unmade();

@@ -35,7 +35,8 @@ const HISTORY: &str = "
     INSERT INTO cf.attempt(n, token, ended_at, round, purpose, outcome)
       SELECT i, 1, i, 1, 'send', 'unknown' FROM generate_series(1, 3000) i;
     INSERT INTO cf.archived(rounds, command_id, destination, kind, outcome, file, digest)
-      SELECT 1, 'a-' || i, 'd-1', 'k', 'completed', 'f', sha256('b') FROM generate_series(1, 3000) i;
+      SELECT 1, 'a-' || i, 'd-1', 'k', 'completed', 'f', sha256('b')
+      FROM generate_series(1, 3000) i;
     INSERT INTO cf.tally(destination, outcome, count) SELECT 'd-' || i % 3, 'completed', 1
       FROM generate_series(1, 500) i;
     ANALYZE cf.outbox, cf.receipt, cf.delivery, cf.lane, cf.event, cf.attempt, cf.archived,

@@ -12,6 +12,6 @@ async fn both_stores_tell_the_same_history() {
     let first = first_seed();
     for seed in first..first + HISTORIES {
         let history = History { seed, steps: STEPS, settles_apart: true };
-        random_history(make().await, history).await;
+        Box::pin(random_history(make().await, history)).await;
     }
 }

@@ -1,5 +1,8 @@
 //! Each role may do what its name says, whatever its session claims to be.
 
+use counterfoil_core::domain::{Command, OrderingKey};
+use counterfoil_core::port::Store as _;
+use counterfoil_core::port::store::Recorded;
 use counterfoil_postgres::{PostgresStore, roles_sql};
 
 use crate::server::{Stranger, TestSchema, refusal, url};
@@ -188,8 +191,13 @@ async fn a_relay_takes_nothing_from_what_is_kept() {
         ],
     )
     .await;
+    // And the library works with nothing but this role: it draws numbers by itself.
     let config = url().replace("postgres@", &format!("{}_relay_user:secret@", schema.name()));
-    PostgresStore::open(&config, schema.options()).await.unwrap();
+    let store = PostgresStore::open(&config, schema.options()).await.unwrap();
+    let key = OrderingKey::new("K").unwrap();
+    let command = Command::bytes("own", "d", "k", "body").unwrap().ordering_key(key);
+    let recorded = store.enqueue(vec![command]).await.unwrap();
+    assert_eq!(recorded, [Ok(Recorded::Recorded)]);
 }
 
 #[tokio::test]

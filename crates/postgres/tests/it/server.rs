@@ -157,11 +157,14 @@ impl Drop for TestSchema {
     }
 }
 
+/// A test that failed in the middle of a transaction holds locks that nobody will let go.
 async fn drop_schema(url: &str, name: &str) {
     let Ok((client, connection)) = tokio_postgres::connect(url, NoTls).await else { return };
     tokio::spawn(connection);
     let sql = format!(
-        "SET lock_timeout = '30s'; DROP SCHEMA IF EXISTS {name} CASCADE;
+        "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+         WHERE c.relnamespace = to_regnamespace('{name}') AND l.pid <> pg_backend_pid();
+         SET lock_timeout = '30s'; DROP SCHEMA IF EXISTS {name} CASCADE;
          DO $$ DECLARE r name; BEGIN
            FOR r IN SELECT rolname FROM pg_roles WHERE starts_with(rolname, '{name}_') LOOP
              EXECUTE format('DROP OWNED BY %I; DROP ROLE %I', r, r);

@@ -35,8 +35,8 @@ impl<H: Hands> Both<H> {
             let memory = self.memory.pause(&name, "ann", "why").await;
             assert_eq!(self.store.pause(&name, "ann", "why").await, memory);
         } else {
-            let memory = self.memory.resume(&name, "ann").await;
-            assert_eq!(self.store.resume(&name, "ann").await, memory);
+            let memory = self.memory.resume(&name, "ann", "").await;
+            assert_eq!(self.store.resume(&name, "ann", "").await, memory);
         }
     }
 }

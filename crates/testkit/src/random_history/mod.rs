@@ -7,7 +7,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a history tells what is wrong by a panic, as tests do"
+    clippy::print_stdout,
+    reason = "a history tells its seed, and what is wrong by a panic, as tests do"
 )]
 
 mod acting;
