@@ -44,7 +44,7 @@ impl Work for Restored<'_> {
             let Some(last) = rows.last() else { break };
             after = row::int(last, 0).unwrap_or(i64::MAX);
             let page = rows.iter().map(|row| row::delivery(row, 0).0);
-            let doubted: Vec<_> = page.filter_map(|open| self.doubt(open, group.now)).collect();
+            let doubted: Vec<_> = page.filter_map(|open| self.doubt(&open, group.now)).collect();
             count += doubted.len() as u64;
             write(&group, &doubted).await?;
         }
@@ -63,13 +63,13 @@ impl Work for Restored<'_> {
 
 impl Restored<'_> {
     /// What becomes of an open one.
-    fn doubt(&self, before: Delivery, now: Micros) -> Option<Delivery> {
+    fn doubt(&self, before: &Delivery, now: Micros) -> Option<Delivery> {
         // No rule about a restore reads the terms.
         let terms = Terms::new(Contract::new(Idempotent::No));
         let position = Position::Open(before.clone());
         match transition(&position, Input::Restored { at: self.at }, &terms, now) {
             Transition::Applied { next: Next::Open(next), .. } => {
-                Some(lane::without_turn(Some(&before), next))
+                Some(lane::without_turn(Some(before), next))
             }
             _ => None,
         }
