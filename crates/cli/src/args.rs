@@ -39,8 +39,9 @@ pub(crate) struct Typed {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of every verb")]
 pub(crate) struct Shared {
-    /// The store, sqlite:PATH. Default: COUNTERFOIL_STORE, else [store] url of the configuration.
-    /// A relative path is relative to the current directory
+    /// The store, sqlite:PATH or postgres://USER@HOST/DATABASE. Default: COUNTERFOIL_STORE, else
+    /// [store] url of the configuration. A relative path is relative to the current directory; a
+    /// password is refused here, see PGPASSFILE
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// The configuration file, TOML. Default: ./counterfoil.toml if there is one
@@ -123,8 +124,8 @@ pub(crate) struct Init {
     /// Print the schema instead of creating a store
     #[arg(long)]
     pub(crate) sql: bool,
-    /// For PostgreSQL; not yet
-    #[arg(long, hide = true)]
+    /// Print the roles of a PostgreSQL store and their rights instead, as SQL to run
+    #[arg(long, conflicts_with = "sql")]
     pub(crate) roles: bool,
 }
 
@@ -193,7 +194,7 @@ pub(crate) struct Show {
 /// `audit`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Audit {
-    /// The receiver's book: the store that holds its inbox, sqlite:PATH
+    /// The receiver's book: the store that holds its inbox, sqlite:PATH or postgres://…
     #[arg(long, value_name = "URL")]
     pub(crate) inbox: Option<String>,
     /// With --inbox: a destination that this receiver serves; may be given several times.

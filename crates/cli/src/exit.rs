@@ -68,6 +68,11 @@ impl Failure {
         self
     }
 
+    /// What happened, without the ways out.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Says it on stderr; the exit code.
     pub(crate) fn say(&self, format: LogFormat) -> ExitCode {
         let mut err = std::io::stderr().lock();

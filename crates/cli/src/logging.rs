@@ -6,14 +6,18 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{LogFormat, Shared};
 use crate::exit::Failure;
 
 /// The environment variable that sets the level.
 pub(crate) const VARIABLE: &str = "COUNTERFOIL_LOG";
+/// Where the lines of the pool of PostgreSQL connections come from.
+const POOL: &str = "deadpool.postgres";
 
 /// Starts logging for the rest of the process.
 ///
@@ -22,6 +26,7 @@ pub(crate) const VARIABLE: &str = "COUNTERFOIL_LOG";
 pub(crate) fn start(shared: &Shared) -> Result<(), Failure> {
     let level = level(shared.verbose, std::env::var(VARIABLE).ok().as_deref())?;
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let targets = Targets::new().with_default(level).with_target(POOL, of_pool(level));
     let builder = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_max_level(level)
@@ -30,16 +35,24 @@ pub(crate) fn start(shared: &Shared) -> Result<(), Failure> {
         .with_ansi(std::io::stderr().is_terminal() && !no_color);
     // Set twice only where a test calls it twice: the first one stays.
     let _ = match shared.log_format {
-        LogFormat::Text => builder.try_init(),
+        LogFormat::Text => builder.finish().with(targets).try_init(),
         // Spans would bring members of their own, which no page names.
         LogFormat::Json => builder
             .json()
             .flatten_event(true)
             .with_current_span(false)
             .with_span_list(false)
+            .finish()
+            .with(targets)
             .try_init(),
     };
     Ok(())
+}
+
+/// What the pool of PostgreSQL connections says of each that broke is said again, in words, by
+/// whoever needed it.
+fn of_pool(level: LevelFilter) -> LevelFilter {
+    if level >= LevelFilter::DEBUG { level } else { LevelFilter::OFF }
 }
 
 fn level(verbose: u8, variable: Option<&str>) -> Result<LevelFilter, Failure> {

@@ -8,6 +8,7 @@ mod config;
 mod exit;
 mod logging;
 mod output;
+mod store;
 mod telemetry;
 mod verb;
 

@@ -18,8 +18,12 @@ use counterfoil_core::port::store::{
     Swept, WriteRefused,
 };
 use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
-use counterfoil_postgres::PostgresStore;
+use counterfoil_postgres::{OpenError, PostgresStore};
 use counterfoil_sqlite::SqliteStore;
+
+use crate::config::postgres_url::PostgresUrl;
+use crate::config::store_url::StoreUrl;
+use crate::exit::Failure;
 
 /// An open store.
 #[derive(Clone, Debug)]
@@ -28,6 +32,99 @@ pub(crate) enum OpenStore {
     Sqlite(SqliteStore),
     /// In a PostgreSQL database.
     Postgres(PostgresStore),
+}
+
+impl OpenStore {
+    /// Opens what is there; bodies of more than `body_bytes_max` bytes are refused.
+    ///
+    /// # Errors
+    /// It cannot be reached, or is no store of this version.
+    pub(crate) async fn open(
+        url: &StoreUrl,
+        body_bytes_max: Option<usize>,
+    ) -> Result<Self, Failure> {
+        match url {
+            StoreUrl::Sqlite(path) => {
+                let options = counterfoil_sqlite::Options::default();
+                let options = match body_bytes_max {
+                    Some(most) => options.body_bytes_max(most),
+                    None => options,
+                };
+                let store = SqliteStore::open(path, options).map_err(Failure::could_not_run)?;
+                Ok(Self::Sqlite(store))
+            }
+            StoreUrl::Postgres(url) => {
+                let mut options = url.options.clone();
+                options.body_bytes_max = body_bytes_max.unwrap_or(options.body_bytes_max);
+                let store = PostgresStore::open_at(&url.config, options).await;
+                store.map(Self::Postgres).map_err(|error| no_server(url, &error))
+            }
+        }
+    }
+
+    /// Creates it, or upgrades its schema.
+    ///
+    /// # Errors
+    /// It cannot be reached, or somebody else's things stand there.
+    pub(crate) async fn init(url: &StoreUrl, source: Option<&str>) -> Result<Self, Failure> {
+        match url {
+            StoreUrl::Sqlite(path) => {
+                let store = SqliteStore::init(path, source).map_err(Failure::could_not_run)?;
+                Ok(Self::Sqlite(store))
+            }
+            StoreUrl::Postgres(url) => {
+                let store = PostgresStore::init_at(&url.config, url.options.clone(), source).await;
+                store.map(Self::Postgres).map_err(|error| no_server(url, &error))
+            }
+        }
+    }
+}
+
+/// What the server says, or why it does not.
+pub(crate) fn words(error: &tokio_postgres::Error) -> String {
+    match (error.as_db_error(), std::error::Error::source(error)) {
+        (Some(said), _) => format!("{} ({})", said.message(), said.code().code()),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// Whether the server's answer ends so; its words go by its locale, its code does not.
+fn has_code(why: &str, codes: &[&str]) -> bool {
+    codes.iter().any(|code| why.contains(&format!("({code})")))
+}
+
+/// Whether a server that refuses so will refuse so again.
+pub(crate) fn is_refused_for_good(error: &OpenError) -> bool {
+    match error {
+        OpenError::Server(why) => {
+            has_code(why, &["28P01", "28000", "3D000"]) || why.contains("password missing")
+        }
+        _ => true,
+    }
+}
+
+/// Why a server cannot be used, and the way out.
+pub(crate) fn no_server(url: &PostgresUrl, error: &OpenError) -> Failure {
+    let failure = Failure::could_not_run(format!("{url}: {error}"));
+    // A refusal of ours says its own way out.
+    let OpenError::Server(why) = error else { return failure };
+    let said = |codes: &[&str]| has_code(why, codes);
+    failure.help(if said(&["28P01", "28000"]) || why.contains("password missing") {
+        "the user or the password is wrong, or none was given: passwords come from PGPASSFILE \
+         (lines of host:port:database:user:password, readable by you alone), from PGPASSWORD, or \
+         with the whole URL by [store] url = { env = \"NAME\" }"
+    } else if said(&["3D000"]) {
+        "create the database first, UTF8, such as: createdb --encoding UTF8 NAME"
+    } else if said(&["53300"]) {
+        "the server's max_connections are used up: allow more, or fewer here by ?connections=N"
+    } else if why.contains("TLS") || why.contains("certificate") {
+        "say by sslmode and sslrootcert how the server's certificate is judged; sslmode=disable \
+         encrypts nothing"
+    } else {
+        "look whether PostgreSQL runs there and takes connections from here (psql with the same \
+         URL), and whether host and port are right"
+    })
 }
 
 /// The same for each.

@@ -42,7 +42,8 @@ pub use inbox::SqlxInboxTx;
 pub use inbox::{BookPage, BookRefused, InTransaction, InboxBook, InboxSql, InboxTx, InboxTxError};
 pub use options::Options;
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, roles_sql, schema_sql};
-pub use store::{OpenError, PostgresStore};
+pub use store::{OpenError, PostgresStore, connect};
+pub use tls::{Tls, Verify};
 pub use user::{EnqueueError, Outbox, OutboxIn, OutboxSql, PreparedOutbox};
 #[cfg(feature = "sqlx")]
 pub use user::{SqlxOutbox, SqlxOutboxIn};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::tls::Tls;
+
 /// Options of a PostgreSQL store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -23,6 +25,8 @@ pub struct Options {
     /// Wait for NOTIFY, too, so that a relay hears of other processes' commits at once; needs a
     /// connection of its own and does not go through a pooler. Default: no.
     pub listen: bool,
+    /// How the server's certificate is judged, where the connection is encrypted.
+    pub tls: Tls,
 }
 
 impl Default for Options {
@@ -35,6 +39,7 @@ impl Default for Options {
             pooler: false,
             body_bytes_max: 1 << 20,
             listen: false,
+            tls: Tls::default(),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::{Clock, SystemClock};
+use tokio_postgres::{Client, Config};
 
 use crate::claim::Floors;
 use crate::destination::Agreed;
@@ -115,6 +116,14 @@ impl PostgresStore {
         Self::start(&url::read(url)?, options, clock).await
     }
 
+    /// Opens an existing store where `config` says, such as with a password from elsewhere.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::open`].
+    pub async fn open_at(config: &Config, options: Options) -> Result<Self, OpenError> {
+        Self::start(&Target::at(config, &options.tls)?, options, Arc::new(SystemClock)).await
+    }
+
     /// Creates the schema, or upgrades it, and opens the store.
     ///
     /// `source` names it to receivers for ever; `None` takes a URN with its random id.
@@ -126,12 +135,31 @@ impl PostgresStore {
         options: Options,
         source: Option<&str>,
     ) -> Result<Self, OpenError> {
-        let target = url::read(url)?;
-        let pool = Pool::new(&target, options.clone())?;
+        Self::init_in(&url::read(url)?, options, source).await
+    }
+
+    /// Creates the schema, or upgrades it, where `config` says, and opens the store.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::init`].
+    pub async fn init_at(
+        config: &Config,
+        options: Options,
+        source: Option<&str>,
+    ) -> Result<Self, OpenError> {
+        Self::init_in(&Target::at(config, &options.tls)?, options, source).await
+    }
+
+    async fn init_in(
+        target: &Target,
+        options: Options,
+        source: Option<&str>,
+    ) -> Result<Self, OpenError> {
+        let pool = Pool::new(target, options.clone())?;
         let mut client = pool.client().await?;
         schema::migrate(&mut client, &options.schema, source).await?;
         drop(client);
-        Self::start(&target, options, Arc::new(SystemClock)).await
+        Self::start(target, options, Arc::new(SystemClock)).await
     }
 
     async fn start(
@@ -162,6 +190,23 @@ impl PostgresStore {
     async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
         self.inner.pool.snapshot().await
     }
+}
+
+/// A connection of the caller's own, with none of a store's settings; a task of this runtime drives
+/// it to its end.
+///
+/// # Errors
+/// [`OpenError`]: no server there, or it refuses us.
+pub async fn connect(config: &Config, options: &Options) -> Result<Client, OpenError> {
+    let mut target = Target::at(config, &options.tls)?;
+    target.config.connect_timeout(options.connect_timeout);
+    let connecting = target.config.connect(target.tls);
+    // The time-out of the configuration bounds the socket alone, not the server's answer.
+    let connected = tokio::time::timeout(options.connect_timeout, connecting).await;
+    let connected = connected.map_err(|_| OpenError::Server("it did not answer in time".into()))?;
+    let (client, connection) = connected.map_err(Failure::from)?;
+    tokio::spawn(connection);
+    Ok(client)
 }
 
 impl Clone for PostgresStore {

@@ -4,7 +4,7 @@
 //! any certificate, `verify-ca` asks for one of a trusted authority, `verify-full` for the host's
 //! name, too. Does not: install a provider for the process; look at lists of revoked certificates.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -17,6 +17,44 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, Signatur
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::store::OpenError;
+
+/// How the server's certificate is judged where a connection is encrypted; as libpq's `sslmode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verify {
+    /// Not at all, as `prefer` and `require` have it: nobody can listen, but somebody in the middle
+    /// can pretend to be the server.
+    #[default]
+    Nothing,
+    /// An authority that is trusted must have signed it, as `verify-ca` has it.
+    Authority,
+    /// And it must bear the name by which the server is called, as `verify-full` has it.
+    Full,
+}
+
+/// TLS towards a server that a [`Config`](tokio_postgres::Config) names, in place of a URL.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Tls {
+    /// How its certificate is judged. Default: not at all.
+    pub verify: Verify,
+    /// The authorities that are trusted: a file of PEM certificates. Default: the system's.
+    pub roots: Option<PathBuf>,
+}
+
+impl Tls {
+    /// As the words of a URL say it.
+    pub(crate) fn trust(&self) -> Trust {
+        let mode = match self.verify {
+            Verify::Nothing => Mode::Require,
+            Verify::Authority => Mode::VerifyCa,
+            Verify::Full => Mode::VerifyFull,
+        };
+        let roots = self.roots.as_ref().filter(|_| mode != Mode::Require);
+        let roots = roots.map(|file| file.display().to_string());
+        Trust { mode: Some(mode), roots, ..Trust::default() }
+    }
+}
 
 /// `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,13 @@ pub(crate) struct Target {
     pub(crate) tls: MakeRustlsConnect,
 }
 
+impl Target {
+    /// Where `config` says, with TLS by `tls`.
+    pub(crate) fn at(config: &Config, tls: &tls::Tls) -> Result<Self, OpenError> {
+        Ok(Self { config: config.clone(), tls: tls::connector(&tls.trust())? })
+    }
+}
+
 /// Reads `postgres://…`, `postgresql://…`, or words as libpq takes them.
 pub(crate) fn read(url: &str) -> Result<Target, OpenError> {
     let mut said = Vec::new();

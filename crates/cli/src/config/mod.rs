@@ -16,7 +16,9 @@ mod file;
 mod habits;
 mod idempotent;
 mod limits;
+mod password_file;
 mod place;
+pub(crate) mod postgres_url;
 mod relay;
 mod size;
 pub(crate) mod store_url;
@@ -102,9 +104,25 @@ impl Config {
     /// `[store] url`.
     ///
     /// # Errors
-    /// A variable or file is missing.
+    /// A variable or file is missing, or a password stands in the file itself.
     pub(crate) fn store_url(&self) -> Result<Option<String>, Failure> {
-        self.page.optional("store.url", self.file.store.url.as_ref())
+        let Some(value) = &self.file.store.url else { return Ok(None) };
+        let url = self.page.text("store.url", value)?;
+        if value.get_ref().is_plain() && postgres_url::holds_password(&url) {
+            let at = self.page.at(&value.span());
+            let text =
+                format!("{at}: `store.url`: the URL holds credentials, a secret in plain text");
+            return Err(Failure::could_not_run(text).help(
+                "write url = { env = \"NAME\" } or { file = \"PATH\" }, or leave the password to \
+                 PGPASSFILE",
+            ));
+        }
+        Ok(Some(url))
+    }
+
+    /// Whether `[store] url` is there.
+    pub(crate) const fn names_a_store(&self) -> bool {
+        self.file.store.url.is_some()
     }
 
     /// `[store] source`.

@@ -8,7 +8,6 @@ use counterfoil_core::bulk;
 use counterfoil_core::domain::failure_group::{FailureGroup, GroupKey};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{Filter, Listed};
-use counterfoil_sqlite::SqliteStore;
 use serde_json::json;
 
 use super::filter::{check_state, filter};
@@ -17,6 +16,7 @@ use crate::args::{List, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output::table::cell;
 use crate::output::{self, table, time};
+use crate::store::OpenStore;
 
 /// Does `list`.
 ///
@@ -58,7 +58,7 @@ pub(crate) fn run(shared: &Shared, args: List) -> Ended {
 }
 
 /// Failures that are alike.
-async fn groups(store: &SqliteStore, filter: Filter, as_json: bool) -> Result<(), Failure> {
+async fn groups(store: &OpenStore, filter: Filter, as_json: bool) -> Result<(), Failure> {
     let state = filter.state.or_else(|| Some("parked".into()));
     let groups = bulk::groups(store, Filter { state, ..filter }).await?;
     if !as_json {

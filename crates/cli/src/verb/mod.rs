@@ -25,14 +25,16 @@ mod time_or_ago;
 mod transport;
 mod way_out;
 
-use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use counterfoil_core::port::Store;
-use counterfoil_sqlite::{Options, SqliteStore};
+use tokio::runtime::Runtime;
 
 use crate::args::{Shared, Typed, Verb};
-use crate::config::{Config, RelaySettings, store_url};
+use crate::config::store_url::{self, StoreUrl};
+use crate::config::{Config, RelaySettings};
 use crate::exit::{Ended, Failure};
+use crate::store::OpenStore;
 
 /// Does what was typed.
 ///
@@ -78,10 +80,10 @@ fn other(verb: &str) -> Failure {
         .help("`counterfoil --help` lists the verbs")
 }
 
-/// The configuration, if there is one, and the path of the store.
+/// The configuration, if there is one, and where the store is.
 struct Found {
     config: Option<Config>,
-    path: PathBuf,
+    url: StoreUrl,
     /// By a flag or a variable, not by the configuration.
     named_elsewhere: bool,
 }
@@ -91,8 +93,8 @@ impl Found {
         let config = Config::find(shared.config.as_deref())?;
         let named = store_url::named(shared.store.as_deref());
         let named_elsewhere = named.is_some();
-        let path = store_url::find(named, config.as_ref())?;
-        Ok(Self { config, path, named_elsewhere })
+        let url = store_url::find(named, config.as_ref())?;
+        Ok(Self { config, url, named_elsewhere })
     }
 
     /// `[relay]`, or its defaults.
@@ -101,9 +103,14 @@ impl Found {
     }
 
     /// Opens the store; where the configuration names it, it must have the configuration's source.
-    fn open(&self) -> Result<SqliteStore, Failure> {
-        let options = Options::default().body_bytes_max(self.relay()?.body_bytes_max);
-        let store = open(&self.path, options)?;
+    fn open(&self) -> Result<OpenStore, Failure> {
+        block_on(self.open_here())
+    }
+
+    /// The same on the runtime of the caller.
+    async fn open_here(&self) -> Result<OpenStore, Failure> {
+        let body_bytes_max = self.relay()?.body_bytes_max;
+        let store = OpenStore::open(&self.url, Some(body_bytes_max)).await?;
         if !self.named_elsewhere {
             self.check_source(&store)?;
         }
@@ -112,21 +119,21 @@ impl Found {
 
     /// Opens the store to send from it: however it is named, it must have the configuration's
     /// source.
-    fn open_to_send(&self) -> Result<SqliteStore, Failure> {
-        let store = self.open()?;
+    async fn open_to_send(&self) -> Result<OpenStore, Failure> {
+        let store = self.open_here().await?;
         self.check_source(&store)?;
         Ok(store)
     }
 
-    fn check_source(&self, store: &SqliteStore) -> Result<(), Failure> {
+    fn check_source(&self, store: &OpenStore) -> Result<(), Failure> {
         let Some(config) = &self.config else { return Ok(()) };
         let (Some(source), stored) = (config.source()?, store.source()) else { return Ok(()) };
         if *source == *stored {
             return Ok(());
         }
-        let (name, path) = (config.name(), self.path.display());
+        let (name, url) = (config.name(), &self.url);
         let text =
-            format!("{name}: `store.source` is {source:?}, but the store {path} is {stored:?}");
+            format!("{name}: `store.source` is {source:?}, but the store {url} is {stored:?}");
         Err(Failure::could_not_run(text).help(
             "a store keeps its source for ever: write its own into the configuration, or name \
              the right store",
@@ -134,14 +141,15 @@ impl Found {
     }
 }
 
-fn open(path: &Path, options: Options) -> Result<SqliteStore, Failure> {
-    SqliteStore::open(path, options).map_err(Failure::could_not_run)
-}
-
-/// Runs `work` to its end on this thread.
+/// Runs `work` to its end on this thread. Each time on the same runtime, which keeps connections.
 fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(no_runtime)?.block_on(work)
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return runtime.block_on(work);
+    }
+    let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let made = made.map_err(no_runtime)?;
+    RUNTIME.get_or_init(|| made).block_on(work)
 }
 
 /// Runs `work` to its end on all cores.

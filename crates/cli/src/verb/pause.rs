@@ -6,7 +6,6 @@
 use counterfoil_core::domain::Destination;
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::Status;
-use counterfoil_sqlite::SqliteStore;
 use serde_json::json;
 
 use super::act::needed;
@@ -16,6 +15,7 @@ use crate::args::{Pause, Resume, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output::table::cell;
 use crate::output::{self, time};
+use crate::store::OpenStore;
 
 /// Does `pause`.
 ///
@@ -87,7 +87,7 @@ fn said(destination: &Destination, paused: bool, changed: bool) -> Ended {
 }
 
 /// A mistyped name would be paused, and the right one would go on sending.
-async fn known(found: &Found, store: &SqliteStore, name: &str) -> Result<Destination, Failure> {
+async fn known(found: &Found, store: &OpenStore, name: &str) -> Result<Destination, Failure> {
     let status = store.status().await?;
     let configured = found.config.as_ref().map(crate::config::Config::destination_names);
     let mut names: Vec<String> = configured.unwrap_or_default();

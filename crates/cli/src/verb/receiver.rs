@@ -4,18 +4,20 @@
 //! are flags. Does not: terminate TLS or know who calls; put it on a private network.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use counterfoil_core::domain::Span;
+use counterfoil_core::port::Book;
 use counterfoil_inbox::receiver::{Faults, Hold, Keys, Options, Reporting};
-use counterfoil_sqlite::InboxBook;
+use counterfoil_postgres::BookRefused;
 use tokio::net::TcpListener;
 
 use super::{Found, block_on_many, stop};
 use crate::args::{Receiver, Shared};
 use crate::config::duration;
+use crate::config::store_url::StoreUrl;
 use crate::exit::{Ended, Exit, Failure};
+use crate::store::no_server;
 
 /// Does `receiver`.
 ///
@@ -23,8 +25,23 @@ use crate::exit::{Ended, Exit, Failure};
 /// The store cannot be opened, or the address cannot be listened at.
 pub(crate) fn run(shared: &Shared, args: &Receiver) -> Ended {
     let options = options(args)?;
-    let path = own_store(shared)?;
-    let book = InboxBook::open(&path).map_err(Failure::could_not_run)?;
+    match own_store(shared)? {
+        StoreUrl::Sqlite(path) => {
+            let book = counterfoil_sqlite::InboxBook::open(&path);
+            serve(book.map_err(Failure::could_not_run)?, args, options)
+        }
+        StoreUrl::Postgres(url) => {
+            let book = counterfoil_postgres::InboxBook::open_at(&url.config, &url.options);
+            let book = book.map_err(|error| match error {
+                BookRefused::Open(error) => no_server(&url, &error),
+                error => Failure::could_not_run(format!("{url}: {error}")),
+            })?;
+            serve(book, args, options)
+        }
+    }
+}
+
+fn serve<B: Book + Send + 'static>(book: B, args: &Receiver, options: Options) -> Ended {
     block_on_many(async {
         let listener = listen(&args.listen).await?;
         let address = listener.local_addr().map_err(|error| no_address(&args.listen, &error))?;
@@ -39,12 +56,12 @@ pub(crate) fn run(shared: &Shared, args: &Receiver) -> Ended {
 }
 
 /// The configuration names the sender's store, which a receiver must not take for its own.
-fn own_store(shared: &Shared) -> Result<PathBuf, Failure> {
+fn own_store(shared: &Shared) -> Result<StoreUrl, Failure> {
     let found = Found::new(shared)?;
     if found.named_elsewhere {
-        return Ok(found.path);
+        return Ok(found.url);
     }
-    let text = "the store of the configuration is a sender's; a receiver keeps a file of its own";
+    let text = "the store of the configuration is a sender's; a receiver keeps a store of its own";
     Err(Failure::could_not_run(text).help("write, for instance, --store sqlite:warehouse.db"))
 }
 

@@ -9,12 +9,12 @@ use std::io::{BufRead, IsTerminal, Write};
 use counterfoil_core::domain::{Micros, State};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{Filter, Status};
-use counterfoil_sqlite::SqliteStore;
 
 use super::{Found, actor::actor, block_on, time_or_ago};
 use crate::args::{Restored, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output::{self, time};
+use crate::store::OpenStore;
 
 /// Does `restored`.
 ///
@@ -37,7 +37,7 @@ pub(crate) fn run(shared: &Shared, args: Restored) -> Ended {
     })
 }
 
-async fn check(store: &SqliteStore, at: Micros, now: Micros) -> Result<(), Failure> {
+async fn check(store: &OpenStore, at: Micros, now: Micros) -> Result<(), Failure> {
     let shown = time::show(at);
     if at > now {
         let text = format!("--at {shown} is in the future: now is {}", time::show(now));

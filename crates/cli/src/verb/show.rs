@@ -38,7 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Ended {
         Ok(Some((Ahead::new(contract, pace, held, store.now()?), story)))
     })?;
     let Some((ahead, story)) = looked else {
-        let text = format!("{}: no command {:?} was ever recorded", found.path.display(), args.id);
+        let text = format!("{}: no command {:?} was ever recorded", found.url, args.id);
         return Err(Failure::refused(text).help("look it up with `counterfoil list`"));
     };
     if args.json {

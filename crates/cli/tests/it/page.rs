@@ -69,7 +69,32 @@ fn every_key_of_the_configuration_has_its_row() {
     }
     let page = read("docs/configuration.md");
     let (of_keys, _) = page.split_once("Refused by name").unwrap();
-    assert_eq!(rows_of(of_keys), keys);
+    let (before, options) = of_keys.split_once("## A store on PostgreSQL").unwrap();
+    let (_, after) = options.split_once("\n## ").unwrap();
+    assert_eq!(rows_of(&format!("{before}{after}")), keys);
+}
+
+/// Those that are read here, and those that are left to the driver.
+#[test]
+fn every_option_of_a_postgres_url_has_its_row() {
+    let source = read("crates/cli/src/config/postgres_url.rs");
+    let (_, passed_on) = source.split_once("const PASSED_ON").unwrap();
+    let passed_on = passed_on.split("];").next().unwrap().split('"').skip(1).step_by(2);
+    let (_, read_here) = source.split_once("match name {").unwrap();
+    let arms = read_here.lines().map(str::trim).filter(|line| line.starts_with('"'));
+    let arms = arms.filter(|line| line.contains(" => ") && !line.contains(" => true,"));
+    let arms = arms.filter_map(|line| line.split('"').nth(1));
+    // A password has a paragraph of its own; `listen` is refused.
+    let is_row = |name: &&str| !["password", "listen", "session", "false"].contains(name);
+    let known: BTreeSet<_> = passed_on.chain(arms.take_while(|name| *name != "disable")).collect();
+    let known: BTreeSet<_> =
+        known.into_iter().filter(is_row).filter(|name| !name.starts_with("keepalives")).collect();
+    let page = read("docs/configuration.md");
+    let (_, section) = page.split_once("## A store on PostgreSQL").unwrap();
+    let rows = rows_of(section.split_once("\n## ").unwrap().0);
+    let rows: BTreeSet<_> =
+        rows.iter().map(String::as_str).filter(|name| *name != "keepalives…").collect();
+    assert_eq!(rows, known);
 }
 
 #[test]

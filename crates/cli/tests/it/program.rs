@@ -82,11 +82,13 @@ impl Desk {
         let mut command = Command::new(env!("CARGO_BIN_EXE_counterfoil"));
         command.args(args).current_dir(self.folder.path());
         command.env_remove("COUNTERFOIL_STORE").env_remove("COUNTERFOIL_LOG");
-        let of_traces = std::env::vars().filter(|(name, _)| name.starts_with("OTEL_"));
-        for (name, _) in of_traces {
+        let others = std::env::vars()
+            .filter(|(name, _)| name.starts_with("OTEL_") || name.starts_with("PG"));
+        for (name, _) in others {
             command.env_remove(name);
         }
-        command.env("NO_COLOR", "1").stdin(Stdio::null());
+        // No password file of the machine's.
+        command.env("HOME", self.folder.path()).env("NO_COLOR", "1").stdin(Stdio::null());
         command
     }
 

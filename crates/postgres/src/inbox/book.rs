@@ -8,7 +8,7 @@ use counterfoil_core::domain::{Digest, Micros, ReceiptOutcome};
 use counterfoil_core::port::{Book, Call, InboxEntry, InboxRows, Job, Page};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::{Client, Config, Row};
 
 use super::driver::On;
 use super::keys::{self, Keep, Key, Keys as _};
@@ -74,7 +74,18 @@ impl InboxBook {
     /// # Errors
     /// [`BookRefused`].
     pub fn open(url: &str, options: &Options) -> Result<Self, BookRefused> {
-        let mut target = url::read(url)?;
+        Self::start(url::read(url)?, options)
+    }
+
+    /// The same where `config` says, such as with a password from elsewhere.
+    ///
+    /// # Errors
+    /// [`BookRefused`].
+    pub fn open_at(config: &Config, options: &Options) -> Result<Self, BookRefused> {
+        Self::start(Target::at(config, &options.tls)?, options)
+    }
+
+    fn start(mut target: Target, options: &Options) -> Result<Self, BookRefused> {
         let config = &mut target.config;
         config.connect_timeout(options.connect_timeout);
         if config.get_application_name().is_none() {

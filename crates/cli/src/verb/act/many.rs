@@ -7,7 +7,6 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use counterfoil_core::bulk::{BulkReport, by_filter};
 use counterfoil_core::port::{Actor, Store};
-use counterfoil_sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use super::Wish;
@@ -15,10 +14,11 @@ use crate::args::Selection;
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::output::table::cell;
+use crate::store::OpenStore;
 use crate::verb::filter::filter;
 
 /// Acts, and tells.
-pub(super) async fn act(store: &SqliteStore, selection: Selection, wish: Wish) -> Ended {
+pub(super) async fn act(store: &OpenStore, selection: Selection, wish: Wish) -> Ended {
     let (verb, limit) = (wish.act.name(), selection.limit.map_or(0, |limit| limit as usize));
     let filter = filter(selection.filters, store.now()?)?;
     let looked = async || {

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use counterfoil_core::bulk::BATCH;
 use counterfoil_core::domain::State;
 use counterfoil_core::port::{Acted, Deed, Store};
-use counterfoil_sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use super::{Wish, refusal};
@@ -16,10 +15,11 @@ use crate::args::{LogFormat, Selection};
 use crate::exit::{Ended, Exit, Failure, complain};
 use crate::output;
 use crate::output::table::cell;
+use crate::store::OpenStore;
 
 /// Acts, and tells.
 pub(super) async fn act(
-    store: &SqliteStore,
+    store: &OpenStore,
     selection: &Selection,
     wish: Wish,
     format: LogFormat,

@@ -72,7 +72,13 @@ impl InboxFile {
     }
 }
 
-fn since(now: Micros, keys: i64, for_ever: i64, shortest: Option<Span>) -> Option<Micros> {
+/// From when on a book with so many keys, of which some are kept for ever, must know a key.
+pub(super) fn since(
+    now: Micros,
+    keys: i64,
+    for_ever: i64,
+    shortest: Option<Span>,
+) -> Option<Micros> {
     if keys > 0 && for_ever == keys {
         return None;
     }
@@ -115,7 +121,8 @@ impl InboxBook for InboxFile {
     }
 }
 
-fn entry(key: String, outcome: Option<String>, at: i64) -> BookEntry {
+/// A row of the book.
+pub(super) fn entry(key: String, outcome: Option<String>, at: i64) -> BookEntry {
     let outcome = outcome.and_then(|name| ReceiptOutcome::from_name(&name));
     BookEntry { key, outcome, received_at: Micros::new(at) }
 }

@@ -4,22 +4,23 @@
 //! book agrees where it is given. Does not: write; this form always checks everything.
 
 mod inbox_file;
-
-use std::path::Path;
+mod inbox_table;
 
 use counterfoil_console::json;
 use counterfoil_core::audit::{AuditOptions, AuditReport, Expect, InboxMatch, audit, match_inbox};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::StoreError;
-use counterfoil_sqlite::SqliteStore;
 
 use super::{Found, block_on};
 use crate::args::{Audit, Shared};
-use crate::config::{Config, store_url};
+use crate::config::Config;
+use crate::config::store_url::{self, StoreUrl};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::output::table::cell;
+use crate::store::OpenStore;
 use inbox_file::InboxFile;
+use inbox_table::InboxTable;
 
 /// How many violations are shown to people.
 const SHOWN: usize = 50;
@@ -37,7 +38,7 @@ pub(super) struct Checked {
 /// A receiver whose book is matched.
 pub(super) struct Receiver<'a> {
     /// Its store.
-    pub(super) path: &'a Path,
+    pub(super) url: &'a StoreUrl,
     /// What it serves; empty: all. Others have their keys in a book of their own.
     pub(super) destinations: &'a [String],
 }
@@ -57,7 +58,7 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
     let found = Found::new(shared)?;
     let expect = found.config.as_ref().map_or_else(|| Ok(Vec::new()), Config::expect)?;
     let store = found.open()?;
-    let book = inbox.as_deref().map(|path| Receiver { path, destinations: &args.destination });
+    let book = inbox.as_ref().map(|url| Receiver { url, destinations: &args.destination });
     let checked = block_on(check(&store, expect, book))?;
     if args.json {
         output::line(&json::audit(&checked.report).to_string())?;
@@ -72,7 +73,7 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
 /// # Errors
 /// One of the two cannot be read, or a query of `expect` fails.
 pub(super) async fn check(
-    store: &SqliteStore,
+    store: &OpenStore,
     expect: Vec<(String, Option<String>)>,
     inbox: Option<Receiver<'_>>,
 ) -> Result<Checked, Failure> {
@@ -86,18 +87,32 @@ pub(super) async fn check(
     let mut report = audit(store, options).await.map_err(|error| failed(error, &asked))?;
     let commands = report.checked.commands;
     let is_matched = inbox.is_some();
-    if let Some(Receiver { path, destinations }) = inbox {
-        must_be_known(store, destinations).await?;
-        let book = InboxFile::open(path, &store.source())?;
-        let serves = destinations.iter();
-        let mut matched = serves.fold(InboxMatch::default(), InboxMatch::destination);
-        matched.since = book.remembers_since(store.now()?)?;
-        let matched = match_inbox(store, &book, matched).await;
-        report = report.and(matched.map_err(Failure::could_not_run)?);
+    if let Some(receiver) = inbox {
+        must_be_known(store, receiver.destinations).await?;
+        report = report.and(matched(store, receiver).await?);
     }
     // The match looks at the same commands again.
     report.checked.commands = commands;
     Ok(Checked { report, expects, inbox: is_matched })
+}
+
+/// Our book against the receiver's.
+async fn matched(store: &OpenStore, receiver: Receiver<'_>) -> Result<AuditReport, Failure> {
+    let serves = receiver.destinations.iter();
+    let mut matched = serves.fold(InboxMatch::default(), InboxMatch::destination);
+    let (source, now) = (store.source(), store.now()?);
+    match receiver.url {
+        StoreUrl::Sqlite(path) => {
+            let book = InboxFile::open(path, &source)?;
+            matched.since = book.remembers_since(now)?;
+            match_inbox(store, &book, matched).await.map_err(Failure::could_not_run)
+        }
+        StoreUrl::Postgres(url) => {
+            let book = InboxTable::open(url, &source).await?;
+            matched.since = book.remembers_since(now).await?;
+            match_inbox(store, &book, matched).await.map_err(Failure::could_not_run)
+        }
+    }
 }
 
 /// A query of the user's own that fails says nothing about the store.
@@ -106,15 +121,15 @@ fn failed(error: StoreError, asked: &[String]) -> Failure {
         && asked.iter().any(|sql| why.contains(&format!("{sql:?}")))
     {
         return Failure::could_not_run(format!("[audit] expect: {why}")).help(
-            "correct the query: it reads tables of the store's own file, and its first column is \
-             command ids",
+            "correct the query: it reads tables of the store's own file or database, and its first \
+             column is command ids",
         );
     }
     error.into()
 }
 
 /// A mistyped name would match nothing, and so find nothing.
-async fn must_be_known(store: &SqliteStore, destinations: &[String]) -> Result<(), Failure> {
+async fn must_be_known(store: &OpenStore, destinations: &[String]) -> Result<(), Failure> {
     let status = store.status().await?;
     let is_known =
         |name: &String| status.destinations.contains_key(name) || status.declared.contains(name);

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::output::time;
 
 /// A row of the store.
-struct Stored {
+pub(super) struct Stored {
     name: String,
     contract: Option<String>,
     paused: Option<Paused>,
@@ -32,11 +32,10 @@ struct Paused {
 
 /// Looks at every destination, configured or stored.
 pub(super) fn checks(
-    look: &Look<'_>,
+    stored: &[Stored],
     configured: &[DestinationSettings],
     status: &Status,
-) -> Result<Vec<Check>, Failure> {
-    let stored = stored(look).map_err(|error| look.failed(&error))?;
+) -> Vec<Check> {
     let mut checks = Vec::new();
     for destination in configured {
         let name = destination.name.as_str();
@@ -53,23 +52,36 @@ pub(super) fn checks(
     for (name, states) in &status.destinations {
         checks.extend(parked(name, states).map(|check| check.of(name)));
     }
-    for row in &stored {
+    for row in stored {
         checks.extend(row.paused.as_ref().map(|paused| paused.check().of(&row.name)));
     }
-    Ok(checks)
+    checks
 }
 
-fn stored(look: &Look<'_>) -> rusqlite::Result<Vec<Stored>> {
-    let mut statement = look.connection.prepare(include_str!("sql/destinations.sql"))?;
-    let rows = statement.query_map([], |row| {
-        let text =
-            |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(at)?.unwrap_or_default());
-        let (by, why) = (text(2)?, text(3)?);
-        let at: Option<i64> = row.get(4)?;
+/// Those of a file.
+pub(super) fn stored(look: &Look<'_>) -> Result<Vec<Stored>, Failure> {
+    let read = || -> rusqlite::Result<Vec<Stored>> {
+        let mut statement = look.connection.prepare(include_str!("sql/destinations.sql"))?;
+        let rows = statement.query_map([], |row| {
+            let paused = (row.get(2)?, row.get(3)?, row.get(4)?);
+            Ok(Stored::new(row.get(0)?, row.get(1)?, paused))
+        })?;
+        rows.collect()
+    };
+    read().map_err(|error| look.failed(&error))
+}
+
+impl Stored {
+    /// A row: name, contract, and by whom, why and when it was paused.
+    pub(super) fn new(
+        name: String,
+        contract: Option<String>,
+        (by, why, at): (Option<String>, Option<String>, Option<i64>),
+    ) -> Self {
+        let (by, why) = (by.unwrap_or_default(), why.unwrap_or_default());
         let paused = at.map(|at| Paused { by, why, at: Micros::new(at) });
-        Ok(Stored { name: row.get(0)?, contract: row.get(1)?, paused })
-    })?;
-    rows.collect()
+        Self { name, contract, paused }
+    }
 }
 
 fn agreement(destination: &DestinationSettings, stored: Option<&str>) -> Check {

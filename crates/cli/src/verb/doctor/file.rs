@@ -56,7 +56,8 @@ fn durability(look: &Look<'_>) -> Result<Check, Failure> {
     })
 }
 
-fn named(source: Option<&str>, stored: &str) -> Check {
+/// The store's name to receivers, compared with the configuration's.
+pub(super) fn named(source: Option<&str>, stored: &str) -> Check {
     match source {
         None => {
             Check::well("source", format!("{stored}; the configuration leaves it to the store"))

@@ -7,22 +7,26 @@
 mod check;
 mod destination;
 mod file;
+mod postgres;
 mod question;
 mod trigger;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use counterfoil_core::port::Store;
-use counterfoil_sqlite::{Options, SqliteStore};
 use rusqlite::Connection;
 use serde_json::json;
 
 use super::{Found, block_on};
 use crate::args::{Reading, Shared};
+use crate::config::store_url::StoreUrl;
 use crate::config::{Config, DestinationSettings, RelaySettings, warnings};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
+use crate::store::OpenStore;
 use check::{Check, Verdict};
+use destination::Stored;
 
 /// Does `doctor`.
 ///
@@ -31,15 +35,15 @@ use check::{Check, Verdict};
 pub(crate) fn run(shared: &Shared, args: &Reading) -> Ended {
     let found = Found::new(shared)?;
     let patient = Patient::new(&found)?;
-    let mut checks = vec![file::library()];
-    let opened = SqliteStore::open(&found.path, Options::default());
-    let store = match opened {
+    let is_file = matches!(found.url, StoreUrl::Sqlite(_));
+    let mut checks: Vec<_> = is_file.then(file::library).into_iter().collect();
+    let store = match block_on(OpenStore::open(&found.url, None)) {
         Ok(store) => store,
         Err(error) => {
             // The verb could not run, and what it saw is told all the same.
-            checks.push(Check::wrong("store", error.to_string(), "nothing more can be looked at"));
+            checks.push(Check::wrong("store", error.text(), "nothing more can be looked at"));
             print(&checks, args.json)?;
-            return Err(Failure::could_not_run(error));
+            return Err(error);
         }
     };
     checks.extend(patient.checks(&found, &store)?);
@@ -77,15 +81,13 @@ impl<'f> Patient<'f> {
         Ok(Self { config: Some(config), relay, destinations, notes })
     }
 
-    fn checks(&self, found: &Found, store: &SqliteStore) -> Result<Vec<Check>, Failure> {
-        let look = Look::new(&found.path)?;
-        let mut checks = file::checks(&look, &self.source()?, &store.source())?;
-        checks.extend(trigger::checks(&look)?);
+    fn checks(&self, found: &Found, store: &OpenStore) -> Result<Vec<Check>, Failure> {
+        let (mut checks, stored) = self.seen(&found.url, &store.source())?;
         checks.extend(self.notes.iter().cloned());
         let configured = self.config.filter(|_| !self.destinations.is_empty());
         block_on(async {
             let status = store.status().await?;
-            checks.extend(destination::checks(&look, &self.destinations, &status)?);
+            checks.extend(destination::checks(&stored, &self.destinations, &status));
             if let Some(config) = configured {
                 for destination in &self.destinations {
                     let asked = question::check(config, &self.relay, destination, store).await?;
@@ -94,6 +96,27 @@ impl<'f> Patient<'f> {
             }
             Ok(checks)
         })
+    }
+
+    /// What only this kind of store has, and its stored destinations.
+    fn seen(
+        &self,
+        url: &StoreUrl,
+        stored: &Arc<str>,
+    ) -> Result<(Vec<Check>, Vec<Stored>), Failure> {
+        let source = self.source()?;
+        match url {
+            StoreUrl::Sqlite(path) => {
+                let look = Look::new(path)?;
+                let mut checks = file::checks(&look, &source, stored)?;
+                checks.extend(trigger::checks(&look)?);
+                Ok((checks, destination::stored(&look)?))
+            }
+            StoreUrl::Postgres(url) => {
+                let seen = block_on(postgres::look(url, source.as_deref(), stored))?;
+                Ok((seen.checks, seen.stored))
+            }
+        }
     }
 
     fn source(&self) -> Result<Option<String>, Failure> {

@@ -7,13 +7,13 @@
 use counterfoil_core::domain::{Answer, CommandId};
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::{Question, Store, Transport};
-use counterfoil_sqlite::SqliteStore;
 
 use super::super::transport::transport;
 use super::check::Check;
 use crate::config::destination::Way;
 use crate::config::{Config, DestinationSettings, RelaySettings};
 use crate::exit::Failure;
+use crate::store::OpenStore;
 
 /// No command is left out of the search, and none is called so: whoever says that this one is done
 /// says so about any.
@@ -24,7 +24,7 @@ pub(super) async fn check(
     config: &Config,
     relay: &RelaySettings,
     destination: &DestinationSettings,
-    store: &SqliteStore,
+    store: &OpenStore,
 ) -> Result<Option<Check>, Failure> {
     // Built where nobody is asked too: it reads the certificates.
     let transport = transport(config, relay, destination, None)?;
@@ -55,7 +55,7 @@ pub(super) async fn check(
 
 async fn ask(
     transport: &dyn Transport,
-    store: &SqliteStore,
+    store: &OpenStore,
     command_id: &CommandId,
 ) -> Result<Answer, StoreError> {
     let (command_id, source) = (command_id.clone(), store.source());

@@ -1,14 +1,14 @@
 //! The two books of a drill, as they stand at its end.
 //!
-//! Guarantees: counted by plain SQL from both files, sharing no code with what is drilled. Does
+//! Guarantees: counted by plain SQL from both databases, sharing no code with what is drilled. Does
 //! not: judge them, nor replace the audit, which checks more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 
-use super::moment::look;
-use super::order::{command_id, sqlite};
+use super::database::{Database, look, query, sqlite};
+use super::order::command_id;
 use super::site::Site;
 use crate::exit::Failure;
 
@@ -85,14 +85,19 @@ impl Books {
     /// # Errors
     /// What SQLite says.
     pub(super) fn read(site: &Site) -> Result<Self, Failure> {
-        let sender = look(&site.store)?;
+        let mut sender = Database::look(&site.store)?;
         let receiver = look(&site.shipping)?;
+        let questions = sender.rows(query!("questions"), &[])?;
+        let command_ids = sender.rows(query!("commands"), &[])?;
         Ok(Self {
-            sent: sent(&sender)?,
+            sent: sent(&mut sender)?,
             received: received(&receiver)?,
-            questions: counts(&sender, include_str!("sql/questions.sql"))?,
-            entries: entries(&sender)?,
-            command_ids: ids(&sender, include_str!("sql/commands.sql"))?,
+            questions: questions
+                .iter()
+                .map(|row| (row.text(0).unwrap_or_default(), row.int(1)))
+                .collect(),
+            entries: entries(&mut sender)?,
+            command_ids: command_ids.iter().filter_map(|row| row.text(0)).collect(),
             effects: counts(&receiver, include_str!("sql/jobs_by_key.sql"))?,
         })
     }
@@ -114,19 +119,17 @@ impl Books {
     }
 }
 
-fn sent(sender: &Connection) -> Result<Sent, Failure> {
-    let read = sender.query_row(include_str!("sql/sender_book.sql"), [], |row| {
-        Ok(Sent {
-            orders_paid: row.get(0)?,
-            commands: row.get(1)?,
-            completed: row.get(2)?,
-            attempts: row.get(3)?,
-            uncertain: row.get(4)?,
-            dead: row.get(5)?,
-            open: row.get(6)?,
-        })
-    });
-    read.map_err(sqlite)
+fn sent(sender: &mut Database) -> Result<Sent, Failure> {
+    let row = sender.row(query!("sender_book"), &[])?;
+    Ok(Sent {
+        orders_paid: row.int(0),
+        commands: row.int(1),
+        completed: row.int(2),
+        attempts: row.int(3),
+        uncertain: row.int(4),
+        dead: row.int(5),
+        open: row.int(6),
+    })
 }
 
 fn received(receiver: &Connection) -> Result<Received, Failure> {
@@ -137,30 +140,24 @@ fn received(receiver: &Connection) -> Result<Received, Failure> {
     read.map_err(sqlite)
 }
 
-fn entries(sender: &Connection) -> Result<BTreeMap<String, Entry>, Failure> {
-    let mut query = sender.prepare(include_str!("sql/commands_by_order.sql")).map_err(sqlite)?;
-    let rows = query.query_map([], |row| {
+fn entries(sender: &mut Database) -> Result<BTreeMap<String, Entry>, Failure> {
+    let rows = sender.rows(query!("commands_by_order"), &[])?;
+    let entries = rows.iter().map(|row| {
         let entry = Entry {
-            is_recorded: row.get(1)?,
-            completed: row.get(2)?,
-            otherwise: row.get(3)?,
-            state: row.get(4)?,
-            in_doubt: row.get(5)?,
-            reason: row.get(6)?,
+            is_recorded: row.int(1) != 0,
+            completed: row.int(2),
+            otherwise: row.int(3),
+            state: row.text(4),
+            in_doubt: row.int(5) != 0,
+            reason: row.text(6).unwrap_or_default(),
         };
-        Ok((row.get(0)?, entry))
+        (row.text(0).unwrap_or_default(), entry)
     });
-    rows.and_then(Iterator::collect).map_err(sqlite)
+    Ok(entries.collect())
 }
 
 fn counts(connection: &Connection, query: &str) -> Result<BTreeMap<String, i64>, Failure> {
     let mut query = connection.prepare(query).map_err(sqlite)?;
     let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-    rows.and_then(Iterator::collect).map_err(sqlite)
-}
-
-fn ids(connection: &Connection, query: &str) -> Result<BTreeSet<String>, Failure> {
-    let mut query = connection.prepare(query).map_err(sqlite)?;
-    let rows = query.query_map([], |row| row.get(0));
     rows.and_then(Iterator::collect).map_err(sqlite)
 }

@@ -3,16 +3,25 @@
 //! Guarantees: every kill is a SIGKILL and is counted; all are ended with the drill. Does not:
 //! decide who is killed when.
 
+use std::time::Duration;
+
 use super::book::Kills;
 use super::process::{PATIENCE, Process};
 use super::site::Site;
 use crate::exit::Failure;
+
+/// How often relays that find no server are started again, all in all.
+const RESTARTS_MAX: u32 = 200;
+/// How long the drill waits before that.
+const RESTART_PAUSE: Duration = Duration::from_millis(200);
 
 /// The processes of one drill.
 pub(super) struct Cast<'s> {
     site: &'s Site,
     relays: Vec<Option<Process>>,
     receiver: Option<Process>,
+    /// How often a relay found no server and was started again.
+    restarts: u32,
     /// Who was killed how often.
     pub(super) kills: Kills,
 }
@@ -21,7 +30,7 @@ impl<'s> Cast<'s> {
     /// Nobody runs yet.
     pub(super) fn new(site: &'s Site, relays: u32) -> Self {
         let relays = (0..relays).map(|_| None).collect();
-        Self { site, relays, receiver: None, kills: Kills::default() }
+        Self { site, relays, receiver: None, restarts: 0, kills: Kills::default() }
     }
 
     /// Starts one relay.
@@ -119,7 +128,7 @@ impl<'s> Cast<'s> {
             When::AfterCommit => ("after-commit", "paid"),
         };
         let last = super::order::order_id(first + share - 1);
-        let store = format!("sqlite:{}", self.site.store.display());
+        let store = self.site.url.clone();
         let (first, share) = (first.to_string(), share.to_string());
         let args = ["drill", "--part", "pay", "--store", &store, "--first", &first];
         let args = [&args[..], &["--orders", &share, "--hold", hold]].concat();
@@ -130,13 +139,29 @@ impl<'s> Cast<'s> {
         Ok(())
     }
 
-    /// Fails if somebody ended without being told to.
+    /// Fails if somebody ended without being told to. A relay that began while the server was away
+    /// is started again, as a service manager would.
     ///
     /// # Errors
     /// A process ended by itself.
     pub(super) fn check(&mut self) -> Result<(), Failure> {
-        let living = self.relays.iter_mut().chain([&mut self.receiver]);
-        living.flatten().try_for_each(Process::check)
+        self.receiver.as_mut().map_or(Ok(()), Process::check)?;
+        for relay in 0..self.relays.len() {
+            let Some(process) = self.relays.get_mut(relay).and_then(Option::as_mut) else {
+                continue;
+            };
+            let Err(failure) = process.check() else { continue };
+            if !self.site.has_server()
+                || self.restarts >= RESTARTS_MAX
+                || !process.found_no_server()
+            {
+                return Err(failure);
+            }
+            self.restarts += 1;
+            std::thread::sleep(RESTART_PAUSE);
+            self.start_relay(relay)?;
+        }
+        Ok(())
     }
 
     /// Ends everybody cleanly; how many did not end so.

@@ -7,6 +7,7 @@
 mod book;
 mod cast;
 mod contract;
+mod database;
 mod judgement;
 mod moment;
 mod order;
@@ -15,17 +16,18 @@ mod pay;
 mod plan;
 mod process;
 mod run;
+mod server;
 mod site;
 mod story;
 
 use std::io::Write;
 
-use counterfoil_sqlite::Options;
-
-use super::{audit, block_on, open};
+use super::{audit, block_on};
 use crate::args::{Drill, Part, Shared};
+use crate::config::store_url::StoreUrl;
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
+use crate::store::OpenStore;
 
 use book::Books;
 use moment::Moment;
@@ -72,10 +74,11 @@ pub(crate) fn run(shared: &Shared, args: &Drill) -> Ended {
 
 /// The audit of the shop's store: its laws, its orders, and the receiver's inbox where it has one.
 fn audited(site: &Site) -> Result<audit::Checked, Failure> {
-    let store = open(&site.store, Options::default())?;
+    let store = block_on(OpenStore::open(&site.store, None))?;
     let expect = vec![(EXPECT.to_owned(), Some(order::KIND.to_owned()))];
     let has_inbox = site.contract.has_inbox();
-    let receiver = has_inbox.then_some(audit::Receiver { path: &site.shipping, destinations: &[] });
+    let url = StoreUrl::Sqlite(site.shipping.clone());
+    let receiver = has_inbox.then_some(audit::Receiver { url: &url, destinations: &[] });
     block_on(audit::check(&store, expect, receiver))
 }
 

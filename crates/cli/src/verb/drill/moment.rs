@@ -1,11 +1,11 @@
 //! The moments of a drill's story: what the sender says, and what the receiver has.
 //!
-//! Guarantees: both are read from the two files, right after the kill. Does not: interpret.
+//! Guarantees: both are read from the two databases, right after the kill. Does not: interpret.
 
 use counterfoil_core::port::read::Story;
-use rusqlite::{Connection, OpenFlags};
 
-use super::order::{order_id, sqlite};
+use super::database::{look, sqlite};
+use super::order::order_id;
 use super::site::Site;
 use crate::exit::Failure;
 use crate::output::table;
@@ -76,15 +76,4 @@ pub(super) fn receiver_has(site: &Site, key: &str) -> Result<i64, Failure> {
     }
     let jobs = include_str!("sql/jobs_of_key.sql");
     look(&site.shipping)?.query_row(jobs, [key], |row| row.get(0)).map_err(sqlite)
-}
-
-/// A connection that only reads.
-///
-/// # Errors
-/// What SQLite says.
-pub(super) fn look(path: &std::path::Path) -> Result<Connection, Failure> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-    let connection = connection.map_err(sqlite)?;
-    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sqlite)?;
-    Ok(connection)
 }

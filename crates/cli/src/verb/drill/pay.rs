@@ -16,8 +16,8 @@ use super::order::{Orders, order_id};
 /// # Errors
 /// The store is missing or refuses.
 pub(super) fn run(shared: &Shared, args: &Drill) -> Ended {
-    let path = store_url::find(store_url::named(shared.store.as_deref()), None)?;
-    let mut orders = Orders::open(&path)?;
+    let url = store_url::find(store_url::named(shared.store.as_deref()), None)?;
+    let mut orders = Orders::open(&url)?;
     let last = args.first.saturating_add(args.orders).saturating_sub(1);
     for n in args.first..=last {
         let hold = args.hold.filter(|_| n == last);

@@ -98,6 +98,13 @@ impl Process {
         }
     }
 
+    /// Whether the last that it said is that its store's server cannot be used.
+    pub(super) fn found_no_server(&self) -> bool {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let last = text.lines().rev().find(|line| !line.starts_with("help: "));
+        last.is_some_and(|line| line.starts_with("error: ") && line.contains("cannot be used"))
+    }
+
     /// Waits for its end by a fault on purpose.
     ///
     /// # Errors

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rusqlite::Connection;
 
 use super::book::Kills;
 use super::cast::Cast;
-use super::moment::{self, Moment};
-use super::order::{Orders, sqlite};
+use super::database::{Database, Query, query};
+use super::moment::Moment;
+use super::order::Orders;
 use super::plan::{Step, Victim, plan, shares};
 use super::site::Site;
 use super::story::{Story, TOLD};
@@ -48,7 +48,7 @@ pub(super) struct Played {
 pub(super) struct Run<'s> {
     site: &'s Site,
     story: Story<'s>,
-    reader: Connection,
+    reader: Database,
     interrupted: Arc<AtomicBool>,
     orders: Orders,
     count: u32,
@@ -65,12 +65,15 @@ impl<'s> Run<'s> {
     /// # Errors
     /// The files cannot be made.
     pub(super) fn new(site: &'s Site, args: &Drill) -> Result<Self, Failure> {
-        let store = site.create()?;
+        let (runtime, interrupted) = hear_signals()?;
+        let store = runtime.block_on(site.create())?;
         let mut orders = Orders::open(&site.store)?;
         orders.create(args.orders).map_err(|failure| {
-            failure.help("a drill needs a store without a table `orders`: give --store a new file")
+            failure.help(
+                "a drill needs a store without a table `orders`: give --store a new file, \
+                          or another database",
+            )
         })?;
-        let (runtime, interrupted) = hear_signals()?;
         let bar = ProgressBar::new(u64::from(args.orders));
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} completed") {
             bar.set_style(style);
@@ -78,7 +81,7 @@ impl<'s> Run<'s> {
         Ok(Self {
             site,
             story: Story::new(site, store, runtime),
-            reader: moment::look(&site.store)?,
+            reader: Database::look(&site.store)?,
             interrupted,
             orders,
             count: args.orders,
@@ -178,15 +181,14 @@ impl<'s> Run<'s> {
     }
 
     /// How many commands are completed, or wait for a person.
-    fn delivered(&self) -> Result<i64, Failure> {
-        let completed = self.number(include_str!("sql/completed.sql"))?;
+    fn delivered(&mut self) -> Result<i64, Failure> {
+        let completed = self.reader.number(query!("completed"))?;
         self.bar.set_position(completed.unsigned_abs());
-        Ok(completed + self.number(include_str!("sql/parked.sql"))?)
+        Ok(completed + self.reader.number(query!("parked"))?)
     }
 
-    fn number(&self, query: &str) -> Result<i64, Failure> {
-        let query = self.reader.prepare_cached(query);
-        query.and_then(|mut query| query.query_row([], |row| row.get(0))).map_err(sqlite)
+    fn number(&mut self, query: Query) -> Result<i64, Failure> {
+        self.reader.number(query)
     }
 }
 

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use counterfoil_core::domain::Seed;
 
-use counterfoil_sqlite::SqliteStore;
 use tempfile::TempDir;
 
 use super::order::{DESTINATION, KIND};
 use crate::args::Contract;
-use crate::config::store_url;
+use crate::config::store_url::{self, StoreUrl};
 use crate::exit::Failure;
+use crate::store::OpenStore;
 
 /// The query of `[audit] expect`.
 pub(super) const EXPECT: &str = "SELECT 'order.paid:' || id FROM orders WHERE paid = 1";
@@ -29,8 +29,10 @@ const PORT_TRIES: u64 = 100;
 /// The site of one drill.
 pub(super) struct Site {
     folder: Folder,
-    /// The shop's file: orders and outbox.
-    pub(super) store: PathBuf,
+    /// The shop's file or database: orders and outbox.
+    pub(super) store: StoreUrl,
+    /// The same as a flag takes it.
+    pub(super) url: String,
     /// The receiver's file: jobs and inbox.
     pub(super) shipping: PathBuf,
     /// The configuration of the relays.
@@ -62,16 +64,20 @@ impl Site {
     ) -> Result<Self, Failure> {
         let made = tempfile::Builder::new().prefix("counterfoil-drill-").tempdir();
         let made = made.map_err(|error| no_file("a temporary folder", &error))?;
-        let (store, shipping) = match store {
-            Some(url) => beside(&store_url::parse("--store", url)?)?,
-            None => (made.path().join("orders.db"), made.path().join("shipping.db")),
+        let within = |name: &str| made.path().join(name);
+        let (store, url, shipping) = match store {
+            None => file(within("orders.db"), within("shipping.db")),
+            Some(url) => match store_url::parse("--store", url)? {
+                StoreUrl::Sqlite(path) => beside(&path)?,
+                store @ StoreUrl::Postgres(_) => (store, url.to_owned(), within("shipping.db")),
+            },
         };
         let folder = if keep { Folder::Kept(made.keep()) } else { Folder::Removed(made) };
         let program = std::env::current_exe().map_err(|error| no_file("this program", &error))?;
         let config = folder.path().join("counterfoil.toml");
         let stays = keep;
         let port = free_port()?;
-        let site = Self { folder, store, shipping, config, port, contract, program, stays };
+        let site = Self { folder, store, url, shipping, config, port, contract, program, stays };
         std::fs::write(&site.config, site.configuration())
             .map_err(|error| no_file("the drill's configuration", &error))?;
         Ok(site)
@@ -86,13 +92,18 @@ impl Site {
     ///
     /// # Errors
     /// It cannot be created.
-    pub(super) fn create(&self) -> Result<SqliteStore, Failure> {
-        SqliteStore::init(&self.store, None).map_err(Failure::could_not_run)
+    pub(super) async fn create(&self) -> Result<OpenStore, Failure> {
+        OpenStore::init(&self.store, None).await
+    }
+
+    /// Whether the shop's store is on a server, which may be away for a while.
+    pub(super) const fn has_server(&self) -> bool {
+        matches!(self.store, StoreUrl::Postgres(_))
     }
 
     /// Short leases, so that what a killed relay held is taken over soon.
     fn configuration(&self) -> String {
-        let store = toml::Value::String(format!("sqlite:{}", self.store.display()));
+        let store = toml::Value::String(self.url.clone());
         format!(
             r#"# Written by a drill.
 [store]
@@ -130,14 +141,19 @@ impl Folder {
 }
 
 /// The given store, absolute, and the receiver's file beside it, which must be new.
-fn beside(store: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+fn beside(store: &Path) -> Result<(StoreUrl, String, PathBuf), Failure> {
     let store = std::path::absolute(store).map_err(|error| no_file("the store", &error))?;
     let shipping = store.with_extension("shipping.db");
     if shipping.exists() {
         let text = format!("{} stands already, from another drill", shipping.display());
         return Err(Failure::could_not_run(text).help("remove it, or give --store another file"));
     }
-    Ok((store, shipping))
+    Ok(file(store, shipping))
+}
+
+fn file(store: PathBuf, shipping: PathBuf) -> (StoreUrl, String, PathBuf) {
+    let url = format!("sqlite:{}", store.display());
+    (StoreUrl::Sqlite(store), url, shipping)
 }
 
 /// A port below those that systems give to outgoing connections: while the receiver is down, a

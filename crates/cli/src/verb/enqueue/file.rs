@@ -11,8 +11,7 @@ use std::path::Path;
 use counterfoil_core::domain::Command;
 use counterfoil_core::domain::command::BODY_BYTES_LIMIT;
 use counterfoil_core::port::Store;
-use counterfoil_core::port::store::Recorded;
-use counterfoil_sqlite::SqliteStore;
+use counterfoil_core::port::store::{Recorded, StoreError};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::row::{NoCommand, command};
@@ -20,7 +19,8 @@ use super::warn_unserved;
 use crate::args::{LogFormat, Shared};
 use crate::exit::{Ended, Exit, Failure, complain};
 use crate::output;
-use crate::verb::Found;
+use crate::store::OpenStore;
+use crate::verb::{Found, block_on};
 
 /// How many commands are recorded in one transaction.
 const BATCH: usize = 1000;
@@ -86,7 +86,7 @@ fn bar(path: &Path) -> ProgressBar {
 
 /// A run through a file.
 struct Import<'s> {
-    store: &'s SqliteStore,
+    store: &'s OpenStore,
     found: &'s Found,
     bar: ProgressBar,
     format: LogFormat,
@@ -100,7 +100,7 @@ struct Import<'s> {
 }
 
 impl<'s> Import<'s> {
-    fn new(store: &'s SqliteStore, found: &'s Found, bar: ProgressBar, format: LogFormat) -> Self {
+    fn new(store: &'s OpenStore, found: &'s Found, bar: ProgressBar, format: LogFormat) -> Self {
         Self {
             store,
             found,
@@ -167,10 +167,9 @@ impl<'s> Import<'s> {
             std::mem::take(&mut self.batch).into_iter().unzip();
         self.batch_bytes = 0;
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return Ok(()) };
-        let answers = self
-            .store
-            .enqueue_blocking(commands)
-            .map_err(|error| Failure::could_not_run(format!("lines {first} to {last}: {error}")))?;
+        let failed =
+            |error: StoreError| Failure::could_not_run(format!("lines {first} to {last}: {error}"));
+        let answers = block_on(async { self.store.enqueue(commands).await.map_err(failed) })?;
         for (line, answer) in lines.into_iter().zip(answers) {
             match answer {
                 Ok(Recorded::Recorded) => self.recorded += 1,

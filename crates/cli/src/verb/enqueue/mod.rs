@@ -14,7 +14,7 @@ use counterfoil_core::domain::{Command, Micros, OrderingKey};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::Recorded;
 
-use super::Found;
+use super::{Found, block_on};
 use crate::args::{Enqueue, Shared};
 use crate::config::duration;
 use crate::exit::{Ended, Exit, Failure};
@@ -55,7 +55,7 @@ pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
     command.not_before = not_before(args.at.as_deref(), args.in_.as_deref(), now)?;
     command.expires_at = expires_at(args.expires.as_deref(), command.not_before, now)?;
     warn_unserved(&found, &command);
-    let recorded = store.enqueue_blocking(vec![command])?.pop();
+    let recorded = block_on(async { Ok(store.enqueue(vec![command]).await?) })?.pop();
     match recorded {
         Some(Ok(Recorded::Recorded)) => output::line("recorded")?,
         Some(Ok(Recorded::Repeated)) => output::line("repeated")?,

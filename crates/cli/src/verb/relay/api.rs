@@ -12,13 +12,13 @@ use counterfoil_core::audit::Expect;
 use counterfoil_core::domain::Span;
 use counterfoil_core::port::{Notice, Observer};
 use counterfoil_relay::TracingObserver;
-use counterfoil_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::config::ApiSettings;
 use crate::exit::Failure;
+use crate::store::OpenStore;
 
 /// What the API shows beside the store.
 pub(super) struct Shown {
@@ -81,7 +81,7 @@ pub(super) struct Serving {
 /// # Errors
 /// The address cannot be listened at, or the API refuses its options.
 pub(super) async fn start(
-    store: &SqliteStore,
+    store: &OpenStore,
     settings: ApiSettings,
     shown: Shown,
 ) -> Result<Serving, Failure> {

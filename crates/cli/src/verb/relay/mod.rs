@@ -49,7 +49,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
             Ok(Served::new(name, terms, transport).limits(destination.limits))
         });
         let served = served.collect::<Result<Vec<_>, Failure>>()?;
-        let store = found.open_to_send()?;
+        let store = found.open_to_send().await?;
         let stop = stop::listen(args.end_with_stdin)?;
         let options = options(&settings, args);
         let counted = Counted::default();

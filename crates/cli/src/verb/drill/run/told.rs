@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use super::super::cast::When;
+use super::super::database::{Query, query};
 use super::super::order::order_id;
 use super::super::process::PATIENCE;
 use super::{Run, pay};
@@ -64,19 +65,19 @@ impl Run<'_> {
         if self.site.contract != Contract::Askable {
             return pay(&mut self.orders, n, 1);
         }
-        self.wait_while(include_str!("../sql/moving.sql"), |moving| moving > 0)?;
+        self.wait_while(query!("moving"), |moving| moving > 0)?;
         self.cast.kill_receiver()?;
         self.cast.start_receiver(&["--hold-after-commit", "1"])?;
         pay(&mut self.orders, n, 1)?;
         self.wait_for_held()?;
         self.cast.kill_receiver()?;
-        self.wait_while(include_str!("../sql/unclear.sql"), |unclear| unclear == 0)?;
+        self.wait_while(query!("unclear"), |unclear| unclear == 0)?;
         self.story.tell(n, "the receiver has done it, is killed, and is asked while it is down")?;
         self.cast.start_receiver(&[])
     }
 
     /// Waits while `is` holds for the number that `query` gives, but not for ever.
-    fn wait_while(&mut self, query: &str, is: impl Fn(i64) -> bool) -> Result<(), Failure> {
+    fn wait_while(&mut self, query: Query, is: impl Fn(i64) -> bool) -> Result<(), Failure> {
         let end = Instant::now() + PATIENCE;
         while is(self.number(query)?) && Instant::now() < end {
             self.look()?;

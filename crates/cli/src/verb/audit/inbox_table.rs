@@ -1,0 +1,84 @@
+//! The receiver's book as an audit reads it: the inbox of a PostgreSQL schema.
+//!
+//! Guarantees: reads only, and only the keys of one source. Does not: create or upgrade the schema.
+
+use counterfoil_core::audit::{BookEntry, InboxBook};
+use counterfoil_core::domain::{Micros, Span};
+use counterfoil_core::port::store::StoreError;
+use tokio_postgres::{Client, Row};
+
+use super::inbox_file::{entry, since};
+use crate::config::postgres_url::PostgresUrl;
+use crate::exit::Failure;
+use crate::store::{no_server, words};
+
+/// The inbox of one schema, for one source.
+pub(super) struct InboxTable {
+    client: Client,
+    url: PostgresUrl,
+    source: String,
+}
+
+impl InboxTable {
+    /// Connects.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub(super) async fn open(url: &PostgresUrl, source: &str) -> Result<Self, Failure> {
+        let client = counterfoil_postgres::connect(&url.config, &url.options).await;
+        let client = client.map_err(|error| no_server(url, &error))?;
+        Ok(Self { client, url: url.clone(), source: source.to_owned() })
+    }
+
+    /// From when on the receiver must still know a key; as of a file.
+    ///
+    /// # Errors
+    /// What PostgreSQL says, such as that there is no inbox.
+    pub(super) async fn remembers_since(&self, now: Micros) -> Result<Option<Micros>, Failure> {
+        let sql = self.url.in_schema(include_str!("sql/postgres/inbox_retention.sql"));
+        let read = self.client.query_one(&sql, &[&self.source]).await;
+        let three = |row: Row| {
+            let shortest: Option<i64> = row.try_get(2)?;
+            Ok((row.try_get(0)?, row.try_get(1)?, shortest))
+        };
+        let read = read.and_then(three);
+        let (keys, for_ever, shortest) = read.map_err(|error| {
+            let (url, said) = (&self.url, words(&error));
+            Failure::could_not_run(format!(
+                "--inbox {url}: no inbox can be read there: PostgreSQL says: {said}"
+            ))
+            .help("name the receiver's own store, with ?schema=NAME where it has another name")
+        })?;
+        Ok(since(now, keys, for_ever, shortest.map(Span::from_micros)))
+    }
+
+    async fn rows(
+        &self,
+        sql: &str,
+        params: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+    ) -> Result<Vec<Option<BookEntry>>, StoreError> {
+        let rows = self.client.query(&self.url.in_schema(sql), params).await;
+        let rows = rows.and_then(|rows| rows.iter().map(read).collect());
+        rows.map_err(|error| StoreError::Unavailable(words(&error)))
+    }
+}
+
+impl InboxBook for InboxTable {
+    type Error = StoreError;
+
+    async fn has(&self, keys: &[String]) -> Result<Vec<Option<BookEntry>>, StoreError> {
+        self.rows(include_str!("sql/postgres/inbox_key.sql"), &[&self.source, &keys]).await
+    }
+
+    async fn page(&self, after: Option<&str>, limit: usize) -> Result<Vec<BookEntry>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let after = after.unwrap_or_default();
+        let sql = include_str!("sql/postgres/inbox_page.sql");
+        Ok(self.rows(sql, &[&self.source, &after, &limit]).await?.into_iter().flatten().collect())
+    }
+}
+
+fn read(row: &Row) -> Result<Option<BookEntry>, tokio_postgres::Error> {
+    let Some(key) = row.try_get(0)? else { return Ok(None) };
+    Ok(Some(entry(key, row.try_get(1)?, row.try_get(2)?)))
+}
