@@ -44,7 +44,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    const COUNTS: Self = Self { burns: true, wait: Span::ZERO };
+    /// It counts, and nothing more follows.
+    pub const COUNTS: Self = Self { burns: true, wait: Span::ZERO };
 }
 
 /// Whether claims are let through.
