@@ -296,8 +296,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
     }
 }
 
-/// Terms whose pace lets a command wait so long. What a breaker asks for is longer than the cap of a
-/// quick pace, and a probe that is due too soon would be the next one, too.
+/// Terms whose pace lets a command wait so long. What a breaker asks for may be longer than the cap
+/// of a quick pace, and a probe that is due too soon would be the next one, too.
 fn paced(terms: &Arc<Terms>, wait: Span) -> Arc<Terms> {
     if wait <= terms.pace.max {
         return Arc::clone(terms);
