@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_core::domain::breaker::Verdict;
-use counterfoil_core::domain::{Micros, Span, State, Terms};
+use counterfoil_core::domain::{Micros, Span, State};
 use counterfoil_core::port::store::{
     Claimed, Ended, Exchange, Exchanged, Settle, Settled, StoreError,
 };
@@ -41,9 +40,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
     pub(crate) fn push(&mut self, running: Running, ended: Ended, back: &'static str, at: Instant) {
         let mut ended = made_fit(ended);
         let n = running.claimed.delivery.n;
-        let Verdict { burns, wait } = self.gauge(running.destination, n, &mut ended);
+        let burns = self.gauge(running.destination, n, &mut ended);
         let Some(serving) = self.destinations.get(running.destination) else { return };
-        let terms = paced(&serving.served.terms, wait);
+        let terms = Arc::clone(&serving.served.terms);
         let seed = self.seed();
         let Running { claimed, started_at, began, lost, trace, .. } = running;
         let took = Span::from_std(at.saturating_duration_since(began));
@@ -294,15 +293,4 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let destination = running.claimed.command.destination.clone();
         self.observer.notice(&Notice::LeaseLost { command, destination });
     }
-}
-
-/// Terms whose pace lets a command wait so long. What a breaker asks for may be longer than the cap
-/// of a quick pace, and a probe that is due too soon would be the next one, too.
-fn paced(terms: &Arc<Terms>, wait: Span) -> Arc<Terms> {
-    if wait <= terms.pace.max {
-        return Arc::clone(terms);
-    }
-    let mut slower = Terms::clone(terms);
-    slower.pace.max = wait;
-    Arc::new(slower)
 }

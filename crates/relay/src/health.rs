@@ -13,27 +13,27 @@ use crate::limits::Turned;
 
 impl<S: Store, O: Observer> Driver<S, O> {
     /// Tells the destination at `place` how an attempt at command `n` ended; whether it burns an
-    /// attempt, and how long it waits at least: a probe that failed as long as the breaker makes.
-    pub(crate) fn gauge(&mut self, place: usize, n: i64, ended: &mut Ended) -> Verdict {
+    /// attempt. A probe that failed asks for as long a wait as the breaker makes.
+    pub(crate) fn gauge(&mut self, place: usize, n: i64, ended: &mut Ended) -> bool {
         if let Ended::Outcome(outcome) = &ended {
             self.heed(place, outcome);
         }
         let health = health(ended);
-        let Some(serving) = self.destinations.get_mut(place) else { return Verdict::COUNTS };
+        let Some(serving) = self.destinations.get_mut(place) else { return true };
         if health == Told::Plain(Health::Works) && serving.gauge.is_quiet() {
-            return Verdict::COUNTS;
+            return true;
         }
         let boot = self.options.clock.boot();
-        let Some(serving) = self.destinations.change(place) else { return Verdict::COUNTS };
+        let Some(serving) = self.destinations.change(place) else { return true };
         let (verdict, turned) = match health {
             Told::Plain(health) => serving.gauge.ended(n, health, boot),
             Told::Unclear => {
                 serving.gauge.unclear(n, boot);
-                return Verdict::COUNTS;
+                return true;
             }
             Told::Unheard => {
                 serving.gauge.withdrawn(n, boot);
-                return Verdict::COUNTS;
+                return true;
             }
         };
         let destination = serving.served.destination.clone();
@@ -48,10 +48,11 @@ impl<S: Store, O: Observer> Driver<S, O> {
             }
             Turned::Not => {}
         }
-        if verdict.wait > Span::ZERO {
-            wait_at_least(ended, verdict.wait);
+        let Verdict { burns, wait } = verdict;
+        if wait > Span::ZERO {
+            wait_at_least(ended, wait);
         }
-        verdict
+        burns
     }
 
     /// Takes what an outcome says about its whole destination.

@@ -44,8 +44,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// It counts, and nothing more follows.
-    pub const COUNTS: Self = Self { burns: true, wait: Span::ZERO };
+    const COUNTS: Self = Self { burns: true, wait: Span::ZERO };
 }
 
 /// Whether claims are let through.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use counterfoil_core::domain::{Pace, Span};
+use counterfoil_core::domain::Span;
 
 use crate::breaker::{closed, opened};
 use crate::scene::{SHIPPING, Scene, pass, secs};
@@ -53,20 +53,8 @@ async fn a_poison_command_is_not_the_only_probe() {
 /// A command that came after the poison's probe, and was never probed, comes before it.
 #[tokio::test(start_paused = true)]
 async fn the_probe_is_the_due_command_probed_least_recently() {
-    least_recently(Pace::default().max).await;
-}
-
-/// The wait of a failed probe was cut to the pace's cap, so the poison was due before whatever came
-/// after its probe.
-#[tokio::test(start_paused = true)]
-async fn the_probe_is_the_one_probed_least_recently_though_the_pace_is_quick() {
-    least_recently(secs(1)).await;
-}
-
-async fn least_recently(longest: Span) {
     let mut scene = Scene::new();
     scene.terms.pace.initial = Span::from_millis(1);
-    scene.terms.pace.max = longest;
     for id in ["A", "B", "poison"] {
         scene.enqueue(id).await;
     }

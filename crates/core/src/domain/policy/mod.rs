@@ -44,8 +44,9 @@ fn is_dated_before(delivery: &Delivery, terms: &Terms) -> bool {
 /// in doubt and it is no earlier round's, or if it equals the token, which is the time of the claim.
 pub(super) fn first_send_taken_back(delivery: Delivery, terms: &Terms) -> Delivery {
     let is_own = !delivery.in_doubt && !is_dated_before(&delivery, terms);
-    let set_by_this_claim =
-        delivery.first_sent_at.is_some_and(|first| is_own || first.get() == delivery.token.get());
+    let set_by_this_claim = delivery
+        .first_sent_at
+        .is_some_and(|first| is_own || first.get() == delivery.token.get());
     let first_sent_at = if set_by_this_claim { None } else { delivery.first_sent_at };
     Delivery { first_sent_at, ..delivery }
 }
