@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use counterfoil_core::domain::{Micros, Span, State};
+use counterfoil_core::domain::backoff::Pace;
+use counterfoil_core::domain::breaker::Verdict;
+use counterfoil_core::domain::{Micros, Span, State, Terms};
 use counterfoil_core::port::store::{
     Claimed, Ended, Exchange, Exchanged, Settle, Settled, StoreError,
 };
@@ -40,9 +42,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
     pub(crate) fn push(&mut self, running: Running, ended: Ended, back: &'static str, at: Instant) {
         let mut ended = made_fit(ended);
         let n = running.claimed.delivery.n;
-        let burns = self.gauge(running.destination, n, &mut ended);
+        let Verdict { burns, wait } = self.gauge(running.destination, n, &mut ended);
         let Some(serving) = self.destinations.get(running.destination) else { return };
-        let terms = Arc::clone(&serving.served.terms);
+        let terms = waiting_at_least(&serving.served.terms, wait);
         let seed = self.seed();
         let Running { claimed, started_at, began, lost, trace, .. } = running;
         let took = Span::from_std(at.saturating_duration_since(began));
@@ -293,4 +295,14 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let destination = running.claimed.command.destination.clone();
         self.observer.notice(&Notice::LeaseLost { command, destination });
     }
+}
+
+/// The terms by which a settle waits: the cap of a destination may be shorter than its breaker's
+/// pause, and a probed command must not be due again before the next probe.
+fn waiting_at_least(terms: &Arc<Terms>, wait: Span) -> Arc<Terms> {
+    if wait <= terms.pace.max {
+        return Arc::clone(terms);
+    }
+    let pace = Pace { max: wait, ..terms.pace.clone() };
+    Arc::new(Terms { pace, ..Terms::clone(terms) })
 }

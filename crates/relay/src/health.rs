@@ -13,27 +13,29 @@ use crate::limits::Turned;
 
 impl<S: Store, O: Observer> Driver<S, O> {
     /// Tells the destination at `place` how an attempt at command `n` ended; whether it burns an
-    /// attempt. A probe that failed asks for as long a wait as the breaker makes.
-    pub(crate) fn gauge(&mut self, place: usize, n: i64, ended: &mut Ended) -> bool {
+    /// attempt, and how long it waits at least. A probe that failed asks for as long a wait as the
+    /// breaker makes.
+    pub(crate) fn gauge(&mut self, place: usize, n: i64, ended: &mut Ended) -> Verdict {
         if let Ended::Outcome(outcome) = &ended {
             self.heed(place, outcome);
         }
         let health = health(ended);
-        let Some(serving) = self.destinations.get_mut(place) else { return true };
+        let counts = Verdict { burns: true, wait: Span::ZERO };
+        let Some(serving) = self.destinations.get_mut(place) else { return counts };
         if health == Told::Plain(Health::Works) && serving.gauge.is_quiet() {
-            return true;
+            return counts;
         }
         let boot = self.options.clock.boot();
-        let Some(serving) = self.destinations.change(place) else { return true };
+        let Some(serving) = self.destinations.change(place) else { return counts };
         let (verdict, turned) = match health {
             Told::Plain(health) => serving.gauge.ended(n, health, boot),
             Told::Unclear => {
                 serving.gauge.unclear(n, boot);
-                return true;
+                return counts;
             }
             Told::Unheard => {
                 serving.gauge.withdrawn(n, boot);
-                return true;
+                return counts;
             }
         };
         let destination = serving.served.destination.clone();
@@ -48,11 +50,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
             }
             Turned::Not => {}
         }
-        let Verdict { burns, wait } = verdict;
-        if wait > Span::ZERO {
-            wait_at_least(ended, wait);
+        if verdict.wait > Span::ZERO {
+            wait_at_least(ended, verdict.wait);
         }
-        burns
+        verdict
     }
 
     /// Takes what an outcome says about its whole destination.

@@ -199,6 +199,10 @@ fn hop(job: &Job) -> Hop<'_> {
 }
 
 async fn run_to_end(job: Job) -> Ended {
+    // Taken out before its first step: it must not lie beside those that have its place now.
+    if job.attempt.gate.is_withdrawn() {
+        return Ended::HandedBack;
+    }
     let ended = if let Some(asking) = &job.asking {
         let asked = AssertUnwindSafe(ask(&job, asking)).catch_unwind().await;
         asked.unwrap_or_else(|panic| {

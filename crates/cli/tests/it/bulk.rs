@@ -27,13 +27,9 @@ fn peak_of(rows: usize) -> u64 {
     let mut command: Command = desk.command(&args);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = std::io::BufWriter::new(child.stdin.take().unwrap());
-    let body = "x".repeat(BODY);
+    let rest = format!(r#""to":"shipping","kind":"k","body":"{}""#, "x".repeat(BODY));
     for n in 0..rows {
-        writeln!(
-            input,
-            "{{\"id\":\"order.paid:A-{n:09}\",\"to\":\"shipping\",\"kind\":\"k\",\"body\":\"{body}\"}}"
-        )
-        .unwrap();
+        writeln!(input, r#"{{"id":"order.paid:A-{n:09}",{rest}}}"#).unwrap();
     }
     input.flush().unwrap();
     let recorded = "SELECT count(*) FROM counterfoil_outbox";

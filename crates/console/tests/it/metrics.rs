@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use counterfoil_console::{Board, Counters, Standing};
 use counterfoil_core::domain::{CommandId, Destination, Span, State};
-use counterfoil_core::port::{Notice, Observer as _, Store as _};
+use counterfoil_core::port::{Notice, Observer as _};
 
 use crate::client::Answered;
 use crate::scene::{EYE, OPS, SHOP, in_a_file, in_memory, options};

@@ -81,6 +81,37 @@ async fn the_probe_is_the_due_command_probed_least_recently() {
     relay.stop().await;
 }
 
+/// The cap of a destination's waits may be shorter than the breaker's pause: what was probed was
+/// due again before what came later, and was probed twice while another waited. Found by the
+/// simulator.
+#[tokio::test(start_paused = true)]
+async fn a_short_cap_does_not_bring_a_probed_command_back_before_others() {
+    let mut scene = Scene::new();
+    scene.terms.pace.initial = Span::from_millis(1);
+    scene.terms.pace.max = secs(2);
+    for id in ["A", "B", "C"] {
+        scene.enqueue(id).await;
+    }
+    let wire = Wire::new(|_, _| down());
+    let relay = scene.start_on(
+        &scene.store,
+        vec![scene.serving(SHIPPING, wire.clone())],
+        scene.options().workers(1),
+    );
+    pass(100.0).await;
+    let seen = wire.sends().len();
+    while wire.sends().len() == seen {
+        pass(0.1).await;
+    }
+    pass(5.0).await;
+    scene.enqueue("new").await;
+    pass(160.0).await;
+    let probes: Vec<_> = wire.sends()[seen..].iter().map(|send| send.id.clone()).collect();
+    let at = |id: &str| probes[1..].iter().position(|one| one == id);
+    assert!(at("new").is_some() && at(&probes[0]) > at("new"), "{probes:?}");
+    relay.stop().await;
+}
+
 /// A handler without a time-out hangs as the probe.
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_never_ends_does_not_keep_its_destination() {

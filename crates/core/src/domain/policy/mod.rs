@@ -21,8 +21,8 @@ pub fn is_spent(delivery: &Delivery, terms: &Terms, now: Micros) -> bool {
 }
 
 /// Whether a claim would send again what may have acted. In doubt without a first send means
-/// that a person allowed one more send (`retry --may-act-twice`). Not in doubt with the first send of
-/// an earlier round, the key was used: see [`is_dated_before`].
+/// that a person allowed one more send (`retry --may-act-twice`). Not in doubt with the first send
+/// of an earlier round, the key was used: see [`is_dated_before`].
 #[must_use]
 pub fn must_not_repeat(delivery: &Delivery, terms: &Terms, now: Micros) -> bool {
     (delivery.in_doubt || is_dated_before(delivery, terms))
@@ -40,13 +40,12 @@ fn is_dated_before(delivery: &Delivery, terms: &Terms) -> bool {
         && delivery.first_sent_at.is_some_and(before)
 }
 
-/// The attempt did not act: its claim's first send is taken back. The claim set it if nothing is
-/// in doubt and it is no earlier round's, or if it equals the token, which is the time of the claim.
+/// The attempt did not act: its claim's first send is taken back. The claim set it if nothing is in
+/// doubt and it is no earlier round's, or if it equals the token, which is the time of the claim.
 pub(super) fn first_send_taken_back(delivery: Delivery, terms: &Terms) -> Delivery {
     let is_own = !delivery.in_doubt && !is_dated_before(&delivery, terms);
-    let set_by_this_claim = delivery
-        .first_sent_at
-        .is_some_and(|first| is_own || first.get() == delivery.token.get());
+    let set_by_this_claim =
+        delivery.first_sent_at.is_some_and(|first| is_own || first.get() == delivery.token.get());
     let first_sent_at = if set_by_this_claim { None } else { delivery.first_sent_at };
     Delivery { first_sent_at, ..delivery }
 }
