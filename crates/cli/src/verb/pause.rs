@@ -122,7 +122,7 @@ async fn known(found: &Found, store: &SqliteStore, name: &str) -> Result<Destina
 mod tests {
     use super::*;
 
-    /// All of them stood there, thousands where a stranger's rows had named as many, and as they were.
+    /// All of them stood there, thousands where a stranger's rows had named as many.
     #[test]
     fn a_refusal_names_some_destinations_and_counts_the_rest() {
         let names = |count: usize| (0..count).map(|at| format!("d{at}")).collect::<Vec<_>>();
