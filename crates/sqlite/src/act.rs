@@ -31,7 +31,7 @@ pub(crate) struct Acting {
 struct Known {
     n: i64,
     destination: String,
-    ordering_key: Option<String>,
+    ordering_key: Option<Vec<u8>>,
     expires_at: Option<Micros>,
     is_erased: bool,
 }
@@ -87,7 +87,8 @@ fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Ac
     let terms = Terms::new(destination::stored(group, &known.destination)?);
     let on_parked = Some(terms.contract.on_parked);
     let lane = known.ordering_key.as_deref();
-    let lane = lane.map(|key| (Lane { destination: &known.destination, key }, on_parked));
+    let to = known.destination.as_bytes();
+    let lane = lane.map(|key| (Lane { destination: to, key }, on_parked));
     let subject = Subject { digests, lane, ..Subject::new(known.n, id, &known.destination) };
     let input = deed.act.input(actor, known.expires_at);
     let next = transition(&before, input, &terms, group.now);
@@ -127,7 +128,7 @@ fn find(group: &mut Group<'_>, id: &str) -> rusqlite::Result<Option<Known>> {
         Ok(Known {
             n: row::int(row, 0)?.unwrap_or(0),
             destination: row::lossy(row, 1)?.unwrap_or_default(),
-            ordering_key: row::lossy(row, 2)?,
+            ordering_key: row::stored(row, 2)?,
             expires_at: row::time(row, 3)?,
             is_erased: row.get(4)?,
         })

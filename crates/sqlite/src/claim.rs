@@ -166,7 +166,7 @@ fn take(
         started_at: None,
         lane: command.ordering_key.as_ref().map(|key| {
             let destination = command.destination.as_str();
-            (Lane { destination, key: key.as_str() }, Some(looking.from.terms.contract.on_parked))
+            (Lane::of(destination, key.as_str()), Some(looking.from.terms.contract.on_parked))
         }),
     };
     for attempted in &moved.attempted {
@@ -298,7 +298,7 @@ fn park(
     position::park(group, &next)?;
     let key = position::read(group, next.n)?.and_then(|stands| stands.ordering_key);
     if let Some(key) = &key {
-        let destination = looking.from.destination.as_str();
+        let destination = looking.from.destination.as_str().as_bytes();
         let on_parked = Some(looking.from.terms.contract.on_parked);
         lane::turn(group, Lane { destination, key }, on_parked)?;
     }

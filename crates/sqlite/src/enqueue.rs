@@ -134,7 +134,7 @@ pub(crate) fn insert(
     let due = command.not_before.unwrap_or(now).get();
     let destination = command.destination.as_str();
     let key = command.ordering_key.as_ref().map(OrderingKey::as_str);
-    let lane = key.map(|key| Lane { destination, key });
+    let lane = key.map(|key| Lane::of(destination, key));
     let arrival = lane.map(|lane| lane::draw(group, lane, n)).transpose()?;
     let turn = arrival.as_ref().and_then(|arrival| arrival.turn);
     let due = match (lane, turn) {

@@ -52,15 +52,15 @@ pub(crate) struct Stands {
     pub(crate) destination: String,
     /// SHA-256 of body and row, once an attempt has ended.
     pub(crate) digests: Option<(Digest, Digest)>,
-    /// The ordering key, while it is open.
-    pub(crate) ordering_key: Option<String>,
+    /// The ordering key as it is stored, while it is open.
+    pub(crate) ordering_key: Option<Vec<u8>>,
 }
 
 /// Where the command stands; `None` where neither delivery nor receipt does.
 pub(crate) fn read(group: &mut Group<'_>, n: i64) -> rusqlite::Result<Option<Stands>> {
     let open = group.sql(Sql::DeliveryRow)?.query_row([n], |row| {
         let position = Position::Open(row::delivery(row, 0)?.0);
-        Ok(Stands { ordering_key: row::lossy(row, 18)?, ..stands(row, position, 15)? })
+        Ok(Stands { ordering_key: row::stored(row, 18)?, ..stands(row, position, 15)? })
     });
     if let Some(open) = open.optional()? {
         return Ok(Some(open));

@@ -44,7 +44,7 @@ impl Work for Reporting {
         if equals_earlier && matches!(before, Position::Ended(_)) && self.report.token.is_none() {
             return Ok(Reported::Repeated);
         }
-        let lane = |key| (Lane { destination: &destination, key }, None);
+        let lane = |key| (Lane { destination: destination.as_bytes(), key }, None);
         let lane = ordering_key.as_deref().map(lane);
         let subject = Subject { digests, lane, ..Subject::new(n, id, &destination) };
         let report = Report { equals_earlier, ..self.report.clone() };

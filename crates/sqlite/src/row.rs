@@ -43,6 +43,11 @@ pub(crate) fn lossy(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>
     Ok(bytes(row, at)?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
+/// Text as it is stored, UTF-8 or not: what finds its row again.
+pub(crate) fn stored(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Vec<u8>>> {
+    Ok(bytes(row, at)?.map(<[u8]>::to_vec))
+}
+
 pub(crate) fn digest(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Digest>> {
     Ok(bytes(row, at)?.and_then(Digest::from_bytes))
 }
@@ -176,6 +181,16 @@ impl ToSql for Shown<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         let is_text = std::str::from_utf8(self.0).is_ok() && !self.0.contains(&0);
         Ok(ToSqlOutput::Borrowed(as_text(self.0, is_text)))
+    }
+}
+
+/// Text as it is stored, UTF-8 or not.
+#[derive(Clone, Copy)]
+pub(crate) struct Stored<'a>(pub(crate) &'a [u8]);
+
+impl ToSql for Stored<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
         started_at: Some(settle.started_at),
         lane: claimed.command.ordering_key.as_ref().map(|key| {
             let destination = claimed.command.destination.as_str();
-            (Lane { destination, key: key.as_str() }, Some(settle.terms.contract.on_parked))
+            (Lane::of(destination, key.as_str()), Some(settle.terms.contract.on_parked))
         }),
     };
     if let Some(settled) = settle_success(group, settle, subject)? {

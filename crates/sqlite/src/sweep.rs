@@ -122,7 +122,7 @@ fn give_turns(group: &mut Group<'_>, limit: usize, swept: &mut Swept) -> rusqlit
             }
             let lane = Lane { destination, key };
             swept.promoted += usize::from(lane::turn(group, lane, None)?);
-            group.sql(Sql::LaneFreedRemove)?.execute([destination, key])?;
+            group.sql(Sql::LaneFreedRemove)?.execute(lane.name())?;
         }
         swept.more |= more;
         // Where none got its turn no other sweep comes at once, so this one goes on while it may.
@@ -132,10 +132,10 @@ fn give_turns(group: &mut Group<'_>, limit: usize, swept: &mut Swept) -> rusqlit
     }
 }
 
-fn read_freed(group: &mut Group<'_>, limit: usize) -> rusqlite::Result<Vec<(String, String)>> {
+fn read_freed(group: &mut Group<'_>, limit: usize) -> rusqlite::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let name = |row: &rusqlite::Row<'_>| {
-        Ok((row::lossy(row, 0)?.unwrap_or_default(), row::lossy(row, 1)?.unwrap_or_default()))
+        Ok((row::stored(row, 0)?.unwrap_or_default(), row::stored(row, 1)?.unwrap_or_default()))
     };
     group.sql(Sql::LaneFreed)?.query_map([limit], name)?.collect()
 }
@@ -147,7 +147,7 @@ fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::
     let Stands { position: before, destination, ordering_key, .. } = stands;
     let terms = Terms::new(destination::stored(group, &destination)?);
     let on_parked = Some(terms.contract.on_parked);
-    let lane = |key| (Lane { destination: &destination, key }, on_parked);
+    let lane = |key| (Lane { destination: destination.as_bytes(), key }, on_parked);
     let lane = ordering_key.as_deref().map(lane);
     let subject = Subject { digests, lane, ..Subject::new(n, &command_id, &destination) };
     let next = transition(&before, Input::Swept { expires_at }, &terms, group.now);

@@ -141,7 +141,10 @@ impl Reading<'_> {
         let way = self.way()?;
         let request_timeout =
             self.span("request_timeout", table.request_timeout.as_ref(), REQUEST_TIMEOUT)?;
-        self.lease_outlives(relay.lease, request_timeout)?;
+        // A line in the log is no request.
+        if way == Way::Http {
+            self.lease_outlives(relay.lease, request_timeout)?;
+        }
         let asked = self.asked(request_timeout)?;
         let (asking, ask_url) = asked.map(|asked| (asked.asking, asked.url)).unzip();
         let terms = self.terms(relay, asking)?;

@@ -23,6 +23,13 @@ fn it_needs_nothing_else_and_repeats_are_safe() {
     assert_eq!(shipping(&read).way, Way::Log { body: true });
 }
 
+/// It was refused for the time-out of a request that is never made.
+#[test]
+fn it_needs_no_lease_longer_than_a_request() {
+    let read = config("[relay]\nlease = \"3s\"\n[destination.shipping]\ntransport = \"log\"\n");
+    assert_eq!(shipping(&read).way, Way::Log { body: false });
+}
+
 /// One word is changed for a dry run and back: the contract stays, so no relay refuses it.
 #[test]
 fn all_that_is_said_of_http_may_stay_and_makes_the_same_contract() {

@@ -17,6 +17,9 @@ use crate::output::table::cell;
 use crate::output::{self, time};
 use crate::store::OpenStore;
 
+/// How many destinations a refusal names: rows by hand can name any number.
+const SHOWN: usize = 20;
+
 /// Does `pause`.
 ///
 /// # Errors
@@ -86,6 +89,18 @@ fn said(destination: &Destination, paused: bool, changed: bool) -> Ended {
     Ok(Exit::Done)
 }
 
+/// The names, as many as a person reads.
+fn some(names: &[String]) -> String {
+    let shown: Vec<_> = names.iter().take(SHOWN).map(|name| cell(name)).collect();
+    match names.len() {
+        0 => "none yet".to_owned(),
+        count if count > SHOWN => {
+            format!("{}, and {} more: see `counterfoil status`", shown.join(", "), count - SHOWN)
+        }
+        _ => shown.join(", "),
+    }
+}
+
 /// A mistyped name would be paused, and the right one would go on sending.
 async fn known(found: &Found, store: &OpenStore, name: &str) -> Result<Destination, Failure> {
     let status = store.status().await?;
@@ -100,6 +115,21 @@ async fn known(found: &Found, store: &OpenStore, name: &str) -> Result<Destinati
         return Destination::new(name).map_err(Failure::could_not_run);
     }
     let text = format!("nobody knows a destination {name:?}: nothing was recorded for it");
-    let names = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };
-    Err(Failure::refused(text).help(format!("destinations here: {names}")))
+    Err(Failure::refused(text).help(format!("destinations here: {}", some(&names))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All of them stood there, thousands where a stranger's rows had named as many.
+    #[test]
+    fn a_refusal_names_some_destinations_and_counts_the_rest() {
+        let names = |count: usize| (0..count).map(|at| format!("d{at}")).collect::<Vec<_>>();
+        assert_eq!(some(&names(0)), "none yet");
+        assert_eq!(some(&names(2)), "d0, d1");
+        let said = some(&names(1_000));
+        assert!(said.ends_with("d18, d19, and 980 more: see `counterfoil status`"), "{said}");
+        assert!(!some(&["\u{1b}[31m".to_owned()]).contains('\u{1b}'));
+    }
 }

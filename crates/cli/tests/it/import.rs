@@ -101,3 +101,13 @@ fn commands_of_one_key_arrive_in_the_order_of_the_file() {
     assert_eq!(desk.shipping(out_of_order), 0);
     desk.run(&["audit"]).is_done();
 }
+
+/// The first line was refused as no JSON, and the message named nothing that a person could see.
+#[test]
+fn a_byte_order_mark_before_the_first_line_is_no_part_of_it() {
+    let desk = Desk::new();
+    let said = from(&desk, &format!("\u{feff}{}{}", line("a"), line("b")).replace('\n', "\r\n"));
+    assert_eq!(said.is_done().out, "2 recorded, 0 repeated, 0 refused\n");
+    let later = from(&desk, &format!("{}\u{feff}{}", line("c"), line("d")));
+    later.refuses(2, &["line 2", "until then: 1 recorded"]);
+}

@@ -116,7 +116,8 @@ fn seen(page: &mut Page, options: &ApiOptions) {
 
 /// How the store stands.
 fn stands(page: &mut Page, status: &Status, served: Option<&[String]>) {
-    let (mut open, mut ended) = (Sums::default(), Sums::default());
+    let sums = || Sums::of(served.unwrap_or_default());
+    let (mut open, mut ended) = (sums(), sums());
     for (destination, states) in &status.destinations {
         for (state, count) in states {
             let is_open = CommandState::from_name(state).is_some();
@@ -124,16 +125,16 @@ fn stands(page: &mut Page, status: &Status, served: Option<&[String]>) {
             sums.add(destination, state, *count, |sum, count| sum + count);
         }
     }
-    let mut oldest = Sums::default();
+    let mut oldest = sums();
     for destination in status.destinations.keys() {
         let due = status.oldest_due.get(destination).map_or(0, |span| span.as_micros());
         oldest.add(destination, "", due.max(0).unsigned_abs(), u64::max);
     }
-    let mut unserved = Sums::default();
+    let mut unserved = sums();
     for (destination, count) in served.map_or_else(Vec::new, |all| json::unserved(status, all)) {
         unserved.add(&destination, "", count, |sum, count| sum + count);
     }
-    let mut paused = Sums::default();
+    let mut paused = sums();
     let names = status.destinations.keys().chain(&status.declared).chain(status.paused.keys());
     for destination in names {
         let is_paused = status.paused.contains_key(destination);
@@ -146,21 +147,31 @@ fn stands(page: &mut Page, status: &Status, served: Option<&[String]>) {
     paused.write(page, &family::PAUSED, false);
 }
 
-/// Values by destination and name, of a bounded number of destinations.
-#[derive(Default)]
-struct Sums<'a>(BTreeMap<String, BTreeMap<&'a str, u64>>);
+/// Values by destination and name: of all that are served, and of a bounded number of others, which
+/// a stranger's rows may name.
+struct Sums<'a> {
+    served: &'a [String],
+    values: BTreeMap<String, BTreeMap<&'a str, u64>>,
+}
 
 impl<'a> Sums<'a> {
+    fn of(served: &'a [String]) -> Self {
+        Self { served, values: BTreeMap::new() }
+    }
+
     fn add(&mut self, destination: &str, name: &'a str, value: u64, join: fn(u64, u64) -> u64) {
-        let is_full = self.0.len() >= DESTINATIONS_MAX && !self.0.contains_key(destination);
-        let destination = if is_full { OTHERS } else { destination };
-        let value_of = self.0.entry(destination.to_owned()).or_default().entry(name).or_default();
+        let is_full =
+            self.values.len() >= DESTINATIONS_MAX && !self.values.contains_key(destination);
+        let is_other = is_full && !self.served.iter().any(|served| served == destination);
+        let destination = if is_other { OTHERS } else { destination };
+        let value_of =
+            self.values.entry(destination.to_owned()).or_default().entry(name).or_default();
         *value_of = join(*value_of, value);
     }
 
     fn write(self, page: &mut Page, family: &'static family::Family, is_micros: bool) {
         let mut samples = page.begin(family);
-        for (destination, values) in &self.0 {
+        for (destination, values) in &self.values {
             for (name, value) in values {
                 let labels = [destination.as_str(), *name];
                 if is_micros {
@@ -190,6 +201,22 @@ mod tests {
         let rest = 10_000 - DESTINATIONS_MAX;
         let line = format!("open_commands{{destination=\"(others)\",state=\"pending\"}} {rest}\n");
         assert!(page.contains(&line), "{page:.2000}");
+    }
+
+    /// It was summed up with the rows of a stranger, and no alert spoke of it any more.
+    #[test]
+    fn rows_of_a_stranger_hide_no_destination_that_is_served() {
+        let mut status = Status::default();
+        let name = |n: u32| format!("d{n:05}");
+        for n in 0..1_000 {
+            status.destinations.insert(name(n), [("dead".to_owned(), 1)].into());
+        }
+        status.destinations.insert("shipping".into(), [("dead".to_owned(), 7)].into());
+        let served = Some(vec!["shipping".to_owned()]);
+        let page = text(&ApiOptions { served, ..ApiOptions::default() }, Some(&status));
+        let line = "open_commands{destination=\"shipping\",state=\"dead\"} 7\n";
+        assert!(page.contains(line), "{page:.2000}");
+        assert!(page.contains("oldest_due_age_seconds{destination=\"shipping\"} 0.000000\n"));
     }
 
     #[test]

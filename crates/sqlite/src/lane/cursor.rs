@@ -14,14 +14,14 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{Lane, Told};
 use crate::destination;
-use crate::row::{bytes, lossy};
+use crate::row::{bytes, lossy, stored};
 use crate::sql::Sql;
 
 /// A lane that nothing blocks, and whose turn nobody has.
 #[derive(Clone)]
 pub(crate) struct Stuck {
-    destination: String,
-    key: String,
+    destination: Vec<u8>,
+    key: Vec<u8>,
 }
 
 impl Stuck {
@@ -36,7 +36,7 @@ pub(crate) struct LaneCursor(Mutex<Place>);
 
 #[derive(Default)]
 struct Place {
-    after: (String, String),
+    after: (Vec<u8>, Vec<u8>),
     stuck: Vec<Stuck>,
 }
 
@@ -49,8 +49,8 @@ impl LaneCursor {
         for _ in 0..limit {
             let (destination, key) = &place.after;
             let mut next = store.prepare_cached(Sql::LaneAfter.text())?;
-            let next = next.query_row([destination, key], |row| {
-                Ok((lossy(row, 0)?.unwrap_or_default(), lossy(row, 1)?.unwrap_or_default()))
+            let next = next.query_row(Lane { destination, key }.name(), |row| {
+                Ok((stored(row, 0)?.unwrap_or_default(), stored(row, 1)?.unwrap_or_default()))
             });
             let Some((destination, key)) = next.optional()? else {
                 place.after = Default::default();
@@ -76,7 +76,7 @@ fn is_stuck(
     lane: Lane<'_>,
     rules: &mut HashMap<String, OnParked>,
 ) -> rusqlite::Result<bool> {
-    let name = [lane.destination, lane.key];
+    let name = lane.name();
     let told =
         store.prepare_cached(Sql::LaneTurn.text())?.query_row(name, Told::read).optional()?;
     // One whose row is lost is not sweeps' to mend.
@@ -88,7 +88,7 @@ fn is_stuck(
     if first.as_deref() == Some(State::Pending.name()) {
         return Ok(true);
     }
-    if rule(store, lane.destination, rules)? == OnParked::Block {
+    if rule(store, &String::from_utf8_lossy(lane.destination), rules)? == OnParked::Block {
         return Ok(false);
     }
     store.prepare_cached(Sql::LaneFirstWaiting.text())?.exists(name)
@@ -103,9 +103,9 @@ fn rule(
         return Ok(*known);
     }
     let mut row = store.prepare_cached(Sql::DestinationRow.text())?;
-    let stored =
+    let found =
         row.query_row([destination], |row| Ok(bytes(row, 0)?.and_then(destination::contract)));
-    let contract = stored.optional()?.flatten();
+    let contract = found.optional()?.flatten();
     let rule = contract.unwrap_or_else(|| Contract::new(Idempotent::No)).on_parked;
     rules.insert(destination.to_owned(), rule);
     Ok(rule)

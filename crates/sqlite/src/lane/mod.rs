@@ -12,16 +12,29 @@ use rusqlite::{OptionalExtension as _, Row, params};
 
 use crate::destination;
 use crate::group::Group;
-use crate::row;
+use crate::row::{self, Stored};
 use crate::sql::Sql;
 
 pub(crate) use cursor::LaneCursor;
 
-/// A lane, by its destination and key.
+/// A lane, by its destination and key as they are stored: a stranger's key need not be UTF-8, and
+/// its lane goes on all the same.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane<'a> {
-    pub(crate) destination: &'a str,
-    pub(crate) key: &'a str,
+    pub(crate) destination: &'a [u8],
+    pub(crate) key: &'a [u8],
+}
+
+impl<'a> Lane<'a> {
+    /// Of names that are UTF-8.
+    pub(crate) const fn of(destination: &'a str, key: &'a str) -> Self {
+        Self { destination: destination.as_bytes(), key: key.as_bytes() }
+    }
+
+    /// As statements take it.
+    pub(crate) const fn name(self) -> [Stored<'a>; 2] {
+        [Stored(self.destination), Stored(self.key)]
+    }
 }
 
 /// One command of a lane.
@@ -75,7 +88,7 @@ pub(crate) struct Arrival {
 
 /// Draws the next place of a lane for the command `n`.
 pub(crate) fn draw(group: &mut Group<'_>, lane: Lane<'_>, n: i64) -> rusqlite::Result<Arrival> {
-    let drawn = params![lane.destination, lane.key, n];
+    let drawn = params![Stored(lane.destination), Stored(lane.key), n];
     let (key_seq, number) =
         group.sql(Sql::LaneNext)?.query_row(drawn, |row| Ok((row.get(0)?, row.get(1)?)))?;
     let others = key_seq > 1;
@@ -104,7 +117,7 @@ pub(crate) fn turn(
     let Some(first) = find(group, Sql::LaneFirst, lane)? else { return Ok(false) };
     let on_parked = match on_parked {
         Some(on_parked) => on_parked,
-        None => destination::on_parked(group, lane.destination)?,
+        None => destination::on_parked(group, &String::from_utf8_lossy(lane.destination))?,
     };
     let first = match on_parked {
         OnParked::Skip if !first.waits() => match find(group, Sql::LaneFirstWaiting, lane)? {
@@ -113,7 +126,7 @@ pub(crate) fn turn(
         },
         OnParked::Block | OnParked::Skip => first,
     };
-    let told = group.sql(Sql::LaneTurn)?.query_row([lane.destination, lane.key], Told::read);
+    let told = group.sql(Sql::LaneTurn)?.query_row(lane.name(), Told::read);
     // A lane that lost its row stands still until the audit is heard.
     let Some(Told { number, holder }) = told.optional()?.flatten() else { return Ok(false) };
     if let Some(holder) = holder {
@@ -130,8 +143,7 @@ pub(crate) fn turn(
 }
 
 fn find(group: &mut Group<'_>, sql: Sql, lane: Lane<'_>) -> rusqlite::Result<Option<Standing>> {
-    let name = [lane.destination, lane.key];
-    group.sql(sql)?.query_row(name, |row| Standing::read(row, 0)).optional()
+    group.sql(sql)?.query_row(lane.name(), |row| Standing::read(row, 0)).optional()
 }
 
 /// The delivery as it may be written: in a lane the turn is given, not taken.

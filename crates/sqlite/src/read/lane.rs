@@ -13,7 +13,7 @@ use counterfoil_core::port::read::{AHEAD_MAX, BLOCKED_MAX, LanePlace};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::destination;
-use crate::row::{bytes, int, lossy};
+use crate::row::{Stored, bytes, int, lossy, stored};
 use crate::sql::Sql;
 
 /// The lanes after `after`, at most `limit`, in order.
@@ -22,7 +22,8 @@ pub(crate) fn lane_facts(
     after: Option<(String, String)>,
     limit: usize,
 ) -> rusqlite::Result<Vec<LaneFacts>> {
-    let mut at = after.unwrap_or_default();
+    let (destination, key) = after.unwrap_or_default();
+    let mut at = (unspelled(&destination), unspelled(&key));
     let mut facts = Vec::new();
     while facts.len() < limit {
         let Some((lane, last)) = next(store, &at)? else { break };
@@ -32,18 +33,53 @@ pub(crate) fn lane_facts(
     Ok(facts)
 }
 
-/// A lane, by destination and ordering key.
-type Name = (String, String);
+/// A lane, by destination and ordering key as they are stored.
+type Name = (Vec<u8>, Vec<u8>);
+
+/// Stands before each byte that no text has.
+const ESCAPE: char = '\u{fffd}';
+
+/// Text that is read back as the same bytes, so that a page goes on after it: UTF-8 is itself, what
+/// is none has its bytes in hexadecimal.
+fn spelled(name: &[u8]) -> String {
+    let mut text = String::new();
+    let hex = |text: &mut String, bytes: &[u8]| {
+        bytes.iter().for_each(|byte| text.push_str(&format!("{ESCAPE}{byte:02x}")));
+    };
+    for chunk in name.utf8_chunks() {
+        for char in chunk.valid().chars() {
+            if char == ESCAPE { hex(&mut text, "\u{fffd}".as_bytes()) } else { text.push(char) }
+        }
+        hex(&mut text, chunk.invalid());
+    }
+    text
+}
+
+fn unspelled(text: &str) -> Vec<u8> {
+    let mut parts = text.split(ESCAPE);
+    let mut name = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let byte = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match byte {
+            Some(byte) => {
+                name.push(byte);
+                name.extend(&part.as_bytes()[2..]);
+            }
+            None => name.extend(part.as_bytes()),
+        }
+    }
+    name
+}
 
 fn next(store: &Connection, after: &Name) -> rusqlite::Result<Option<(Name, Option<i64>)>> {
     let (destination, key) = after;
-    let after = [destination, key];
+    let after = [Stored(destination), Stored(key)];
     let row = store.prepare_cached(Sql::LaneRowAfter.text())?.query_row(after, |row| {
-        let name = (lossy(row, 0)?.unwrap_or_default(), lossy(row, 1)?.unwrap_or_default());
+        let name = (stored(row, 0)?.unwrap_or_default(), stored(row, 1)?.unwrap_or_default());
         Ok((name, int(row, 2)?))
     });
     let outbox = store.prepare_cached(Sql::LaneOutboxAfter.text())?.query_row(after, |row| {
-        Ok((lossy(row, 0)?.unwrap_or_default(), lossy(row, 1)?.unwrap_or_default()))
+        Ok((stored(row, 0)?.unwrap_or_default(), stored(row, 1)?.unwrap_or_default()))
     });
     Ok(match (row.optional()?, outbox.optional()?) {
         (Some((row, last)), Some(outbox)) if row <= outbox => Some((row, last)),
@@ -55,11 +91,11 @@ fn next(store: &Connection, after: &Name) -> rusqlite::Result<Option<(Name, Opti
 
 fn of_lane(store: &Connection, lane: &Name, last: Option<i64>) -> rusqlite::Result<LaneFacts> {
     let (destination, ordering_key) = lane;
-    let name = [destination, ordering_key];
+    let name = [Stored(destination), Stored(ordering_key)];
     let mut facts = store.prepare_cached(Sql::LaneCommands.text())?.query_row(name, |row| {
         Ok(LaneFacts {
-            destination: destination.clone(),
-            ordering_key: ordering_key.clone(),
+            destination: spelled(destination),
+            ordering_key: spelled(ordering_key),
             last,
             commands: row.get(0)?,
             places: row.get(1)?,
@@ -103,9 +139,9 @@ pub(crate) fn blocked(store: &Connection) -> rusqlite::Result<Vec<LaneStatus>> {
 /// Whether a parked command blocks those behind it there, by the stored contract.
 fn blocks(store: &Connection, destination: &str) -> rusqlite::Result<bool> {
     let mut row = store.prepare_cached(Sql::DestinationRow.text())?;
-    let stored =
+    let found =
         row.query_row([destination], |row| Ok(bytes(row, 0)?.and_then(destination::contract)));
-    let contract = stored.optional()?.flatten();
+    let contract = found.optional()?.flatten();
     let contract = contract.unwrap_or_else(|| Contract::new(Idempotent::No));
     Ok(contract.on_parked == OnParked::Block)
 }
@@ -114,7 +150,7 @@ fn blocks(store: &Connection, destination: &str) -> rusqlite::Result<bool> {
 pub(crate) fn place(
     store: &Connection,
     destination: &str,
-    ordering_key: String,
+    ordering_key: &[u8],
     place: i64,
 ) -> rusqlite::Result<LanePlace> {
     let named = |row: &rusqlite::Row<'_>| {
@@ -122,14 +158,16 @@ pub(crate) fn place(
     };
     let most = i64::try_from(AHEAD_MAX).unwrap_or(i64::MAX);
     let mut ahead = store.prepare_cached(Sql::LaneAhead.text())?;
-    let first = ahead.query_map(params![destination, ordering_key, place, most], named)?;
+    let first = ahead.query_map(params![destination, Stored(ordering_key), place, most], named)?;
     let first = first.collect::<rusqlite::Result<_>>()?;
     let mut turn = store.prepare_cached(Sql::LaneTurnId.text())?;
-    let turn = turn.query_row([destination, &ordering_key], named).optional()?;
+    let turn = turn.query_row(params![destination, Stored(ordering_key)], named).optional()?;
     let mut around = store.prepare_cached(Sql::LaneAround.text())?;
-    let (ahead, behind) = around.query_row(params![destination, ordering_key, place], |row| {
-        let count = |at| Ok::<_, rusqlite::Error>(int(row, at)?.unwrap_or(0).unsigned_abs());
-        Ok((count(0)?, count(1)?))
-    })?;
+    let (ahead, behind) =
+        around.query_row(params![destination, Stored(ordering_key), place], |row| {
+            let count = |at| Ok::<_, rusqlite::Error>(int(row, at)?.unwrap_or(0).unsigned_abs());
+            Ok((count(0)?, count(1)?))
+        })?;
+    let ordering_key = String::from_utf8_lossy(ordering_key).into_owned();
     Ok(LanePlace { ordering_key, place, ahead, first, turn, behind })
 }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::lane;
 use super::list::listed;
-use crate::row::{self, bytes, count, int, lossy, time};
+use crate::row::{self, bytes, count, int, lossy, stored, time};
 use crate::sql::Sql;
 
 /// The story of the command.
@@ -115,9 +115,9 @@ fn add_lane(store: &Connection, command_id: &str, story: &mut Story) -> rusqlite
     let Some(place) = story.delivery.as_ref().and_then(|open| open.key_seq) else { return Ok(()) };
     let mut known = store.prepare_cached(Sql::OutboxAct.text())?;
     let lane = known
-        .query_row([command_id], |row| Ok((lossy(row, 1)?.unwrap_or_default(), lossy(row, 2)?)));
+        .query_row([command_id], |row| Ok((lossy(row, 1)?.unwrap_or_default(), stored(row, 2)?)));
     if let (destination, Some(key)) = lane? {
-        story.lane = Some(lane::place(store, &destination, key, place)?);
+        story.lane = Some(lane::place(store, &destination, &key, place)?);
     }
     Ok(())
 }

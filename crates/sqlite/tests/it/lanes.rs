@@ -18,14 +18,14 @@ use crate::guards::Fixture;
 use crate::store::{command, completed, settle, shipping};
 
 /// A store whose one destination has this rule and no keys, and a stranger beside it.
-struct Shop {
-    fixture: Fixture,
-    store: SqliteStore,
-    terms: Arc<Terms>,
+pub(crate) struct Shop {
+    pub(crate) fixture: Fixture,
+    pub(crate) store: SqliteStore,
+    pub(crate) terms: Arc<Terms>,
 }
 
 impl Shop {
-    async fn new(on_parked: OnParked) -> Self {
+    pub(crate) async fn new(on_parked: OnParked) -> Self {
         let fixture = Fixture::empty();
         let store = SqliteStore::open(&fixture.path, Options::default()).unwrap();
         let mut contract = Contract::new(Idempotent::No);
@@ -56,22 +56,22 @@ impl Shop {
         ));
     }
 
-    fn report(&self, id: &str) {
+    pub(crate) fn report(&self, id: &str) {
         let columns = "counterfoil_report(command_id, outcome)";
         self.fixture.ok(&format!("INSERT INTO {columns} VALUES ('{id}', 'completed')"));
     }
 
     /// How many lanes are noted for the next sweep.
-    fn notes(&self) -> usize {
+    pub(crate) fn notes(&self) -> usize {
         let count = "SELECT CAST(count(*) AS TEXT) FROM counterfoil_lane_freed";
         self.fixture.text(count).parse().unwrap()
     }
 
-    async fn sweep(&self, limit: usize) -> Swept {
+    pub(crate) async fn sweep(&self, limit: usize) -> Swept {
         self.store.sweep(limit, None).await.unwrap()
     }
 
-    async fn claim(&self) -> Vec<Claimed> {
+    pub(crate) async fn claim(&self) -> Vec<Claimed> {
         let terms = Arc::clone(&self.terms);
         let from = ClaimFrom { destination: shipping(), limit: 1000, terms };
         let (claim_from, claim_limit) = (vec![from], 1000);
@@ -110,7 +110,7 @@ impl Shop {
         assert!(matches!(acted[..], [Acted::Done { .. }]), "{acted:?}");
     }
 
-    async fn is_sound(&self) {
+    pub(crate) async fn is_sound(&self) {
         let report = audit(&self.store, AuditOptions::default()).await.unwrap();
         assert_eq!(report.violations, []);
     }

@@ -24,6 +24,7 @@ mod guards_repeat;
 mod guards_report;
 mod guards_values;
 mod inbox;
+mod lane_names;
 mod lanes;
 mod long_worker;
 mod old_library;

@@ -95,6 +95,7 @@ fn check(input: impl BufRead, name: &str) -> Result<Vec<Finding>, Failure> {
     }
     let (mut verdicts, mut bad) = (Vec::new(), Vec::new());
     let mut seen = BTreeMap::new();
+    let text = text.trim_start_matches('\u{feff}');
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         match parse(line) {
             Err(why) => bad.push(format!("line {number}: {why}")),
@@ -161,6 +162,12 @@ mod tests {
             assert!(said.contains(word), "{word}: {said}");
         }
         assert!(!said.contains("line 1:") && !said.contains("line 9"), "{said}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_first_line_is_no_part_of_it() {
+        let file = "\u{feff}{\"id\":\"a\",\"outcome\":\"rejected\",\"evidence\":\"e\"}\r\n";
+        assert_eq!(check(file.as_bytes(), "f").unwrap().len(), 1);
     }
 
     #[test]

@@ -28,6 +28,8 @@ const BATCH: usize = 1000;
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// The longest line: the longest body, where JSON needs six bytes for one.
 const LINE_BYTES_MAX: usize = 6 * BODY_BYTES_LIMIT + 1024 * 1024;
+/// What some editors and shells write before the first line of a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How many refused lines are told one by one.
 const TOLD: u64 = 100;
 /// How many destinations are remembered as already warned about.
@@ -134,6 +136,9 @@ impl<'s> Import<'s> {
                 return Err(broken("it is too long: a body has at most 16 MiB"));
             }
             self.bar.inc(line.len() as u64);
+            if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+                line.drain(..BYTE_ORDER_MARK.len());
+            }
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }

@@ -187,7 +187,10 @@ impl Broken<'_> {
             self.breaks(&law::PARKED_BUT_DUE, &found);
         }
         // A command behind another in its lane is not due until it is promoted.
-        let in_lane = self.facts.outbox.as_ref().is_some_and(|row| row.ordering_key.is_some());
+        // Of a row that cannot be read, the place says that it is in one.
+        let has_place = self.facts.has_outbox && delivery.key_seq.is_some();
+        let row = self.facts.outbox.as_ref();
+        let in_lane = row.map_or(has_place, |row| row.ordering_key.is_some());
         let blocked = state == State::Pending && in_lane;
         if !state.is_parked() && delivery.available_at.is_none() && !blocked {
             let found = format!("{}, but never looked at again", state.name());

@@ -337,3 +337,18 @@ fn states_are_known_and_what_is_under_way_can_be_read() {
         says(&spoiled(in_state(state), |facts| facts.outbox = None), &law::UNREADABLE);
     }
 }
+
+/// It was called lost, though it has its turn to come, and parks itself then.
+#[test]
+fn what_cannot_be_read_may_wait_in_its_lane() {
+    let waits = |place| {
+        spoiled(in_state(State::Pending), |facts| {
+            facts.outbox = None;
+            let delivery = &mut facts.delivery.as_mut().unwrap().delivery;
+            delivery.key_seq = place;
+            delivery.available_at = None;
+        })
+    };
+    assert_eq!(of_command(&waits(Some(2))), []);
+    says(&waits(None), &law::NOBODYS_TURN);
+}
