@@ -173,11 +173,11 @@ pub enum Reason {
     #[error("it stands so already")]
     Repeated,
     /// Only parked commands are tried again.
-    #[error("it is not parked; a machine still works on it")]
+    #[error("it is not parked; `show` says what it waits for")]
     NotParked,
-    /// An attempt may have acted.
+    /// An attempt may have acted, or did, and the receiver may not know its key any more.
     #[error(
-        "it is in doubt and a repeat could act twice: find out at the receiver and `resolve` it, \
+        "a repeat could act twice: find out at the receiver first, then `resolve` what is in doubt, \
          or say --may-act-twice with a --reason"
     )]
     MayActTwice,
