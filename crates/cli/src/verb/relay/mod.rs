@@ -39,7 +39,8 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     // With --only, the destination of alerts may be left to another relay on purpose.
     let all = config.destinations(&settings, &[])?;
     for warning in warnings(&all, api.as_ref(), announce.as_ref()) {
-        tracing::warn!(destination = warning.destination, "{}", warning.text);
+        let destination = Some(warning.destination.as_str()).filter(|name| !name.is_empty());
+        tracing::warn!(destination, "{}", warning.text);
     }
     block_on_many(async {
         let receipt_url = api.as_ref().and_then(ApiSettings::receipt_url);
@@ -131,7 +132,8 @@ fn judge(remaining: &Remaining, only: &[String]) -> Exit {
     let left = [("parked", remaining.parked), ("paused", remaining.paused), ("unserved", unserved)];
     let mut exit = Exit::Done;
     for (what, count) in left.into_iter().filter(|(_, count)| *count > 0) {
-        tracing::warn!("{count} commands remain {what}: see `counterfoil status`");
+        let remain = if count == 1 { "command remains" } else { "commands remain" };
+        tracing::warn!("{count} {remain} {what}: see `counterfoil status`");
         exit = Exit::Refused;
     }
     exit
