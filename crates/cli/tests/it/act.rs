@@ -41,10 +41,7 @@ fn each_id_is_told_by_itself_and_one_refused_makes_exit_1() {
     assert_eq!(said.code, Some(1), "{said:?}");
     assert_eq!(said.out, "a: dead -> pending\nb: dead -> pending\n");
     assert!(said.err.contains("none: no such command was ever recorded"), "{said:?}");
-    assert!(
-        said.err.contains("c: it is not parked; `show` says what it waits for"),
-        "{said:?}"
-    );
+    assert!(said.err.contains("c: it is not parked; `show` says what it waits for"), "{said:?}");
     assert_eq!(said.err.lines().count(), 2, "{said:?}");
     assert_eq!(actions(&desk, "verb = 'retry' AND actor = 'ann' AND reason IS NULL"), 2);
 }
@@ -70,7 +67,9 @@ fn what_may_act_twice_needs_the_word_and_a_reason() {
     let desk = parked(FAILS, &["a"]);
     let said = run(&desk, &["retry", "a"]);
     assert_eq!(said.code, Some(1));
-    for word in ["a: a repeat could act twice", "find out at the receiver", "--may-act-twice", "--reason"] {
+    for word in
+        ["a: a repeat could act twice", "find out at the receiver", "--may-act-twice", "--reason"]
+    {
         assert!(said.err.contains(word), "{word}: {said:?}");
     }
     run(&desk, &["retry", "a", "--may-act-twice"]).refuses(2, &["needs --reason", "books"]);

@@ -167,7 +167,7 @@ pub enum Reason {
     #[error("it has ended; `redeliver` sends an ended command again")]
     Ended,
     /// It has not ended.
-    #[error("it has not ended yet")]
+    #[error("it has not ended yet; `show` says what comes next")]
     NotEnded,
     /// The same was said before.
     #[error("it stands so already")]
