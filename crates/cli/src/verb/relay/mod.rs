@@ -15,7 +15,7 @@ use counterfoil_relay::{Options, RelayEnd, Served};
 use super::transport::transport;
 use super::{Found, block_on_many, stop};
 use crate::args::{Relay, Shared};
-use crate::config::{ApiSettings, Config, RelaySettings, warnings};
+use crate::config::{ApiSettings, Config, RelaySettings, Warning, warnings};
 use crate::exit::{Ended, Exit, Failure};
 use crate::telemetry::Telemetry;
 use api::{Counted, RelayBoard, Shown};
@@ -38,10 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     let telemetry = config.telemetry()?;
     // With --only, the destination of alerts may be left to another relay on purpose.
     let all = config.destinations(&settings, &[])?;
-    for warning in warnings(&all, api.as_ref(), announce.as_ref()) {
-        let destination = Some(warning.destination.as_str()).filter(|name| !name.is_empty());
-        tracing::warn!(destination, "{}", warning.text);
-    }
+    warnings(&all, api.as_ref(), announce.as_ref()).iter().for_each(warn);
     block_on_many(async {
         let receipt_url = api.as_ref().and_then(ApiSettings::receipt_url);
         let served = destinations.iter().map(|destination| {
@@ -124,6 +121,11 @@ fn options(settings: &RelaySettings, args: &Relay) -> Options {
         .drain(settings.drain.to_std())
         .replace_contract(args.replace_contract)
         .until_idle(args.until_idle)
+}
+
+fn warn(warning: &Warning) {
+    let destination = Some(warning.destination.as_str()).filter(|name| !name.is_empty());
+    tracing::warn!(destination, "{}", warning.text);
 }
 
 /// What is left decides; with `--only` the others do not count.

@@ -177,8 +177,8 @@ pub enum Reason {
     NotParked,
     /// An attempt may have acted, or did, and the receiver may not know its key any more.
     #[error(
-        "a repeat could act twice: find out at the receiver first, then `resolve` what is in doubt, \
-         or say --may-act-twice with a --reason"
+        "a repeat could act twice: find out at the receiver first, then `resolve` what is in \
+         doubt, or say --may-act-twice with a --reason"
     )]
     MayActTwice,
     /// It is being sent or asked about.
