@@ -88,7 +88,14 @@ async fn act<S: Store>(
     let acted = desk.ask(desk.store.act(vec![deed], actor)).await?;
     match acted.into_iter().next() {
         Some(Acted::Done { before, after }) => {
-            tracing::info!(verb, ?command_id, actor = %name, before, after, "an operator acted");
+            tracing::info!(
+                verb,
+                command = command_id,
+                actor = &*name,
+                before,
+                after,
+                "an operator acted"
+            );
             Ok(answer::done(&json!({ "status": "done", "before": before, "after": after })))
         }
         Some(Acted::Refused(reason)) => Err(refusal::of(reason)),

@@ -53,7 +53,10 @@ impl<S: Store> Api<S> {
             return Err(ApiError::NotLoopback { address });
         }
         if open {
-            tracing::warn!(%address, "without tokens every program of this machine may report");
+            tracing::warn!(
+                %address,
+                "without tokens every program of this machine may look, report and act"
+            );
         }
         tracing::info!(%address, "api listens");
         let callers = Arc::new(Callers::new(self.options.tokens.clone()));

@@ -51,7 +51,8 @@ pub(crate) async fn take<S: Store>(
             Err(ended())
         }
         (Reported::Refused(_), _) => {
-            tracing::error!(?command_id, "a command is neither open nor ended: run an audit");
+            let text = "a command is neither open nor ended: run an audit";
+            tracing::error!(command = %command_id, "{text}");
             Err(amiss())
         }
         (Reported::Unknown, _) => Err(no_such_command()),

@@ -36,14 +36,14 @@ const fn while_open(reason: Reason) -> Option<Words> {
         Reason::NotParked => (
             "CF1030",
             "the command is not parked",
-            "a machine still works on it, so there is nothing to retry: look again when it is \
-             dead, uncertain or conflict",
+            "a machine still works on it, or it waits for its turn or its destination, so there is \
+             nothing to retry: its story says which; retry is for dead, uncertain and conflict",
         ),
         Reason::MayActTwice => (
             "CF1031",
             "a repeat could act twice",
             "an attempt may have acted, and the receiver may no longer know its key: find out \
-             there and resolve the command, or send may_act_twice with a reason",
+             there, then resolve what is in doubt, or send may_act_twice with a reason",
         ),
         Reason::InFlight => (
             "CF1032",

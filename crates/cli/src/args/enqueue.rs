@@ -27,7 +27,7 @@ pub(crate) struct Enqueue {
     /// The body, read from a file, byte for byte; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "stdin")]
     pub(crate) body_file: Option<PathBuf>,
-    /// The body's media type
+    /// The body's media type, which the body is not checked against
     #[arg(long, value_name = "TYPE", default_value = "application/json")]
     pub(crate) content_type: String,
     /// An extra header; may be given several times
@@ -48,7 +48,8 @@ pub(crate) struct Enqueue {
     #[arg(long, value_name = "KEY")]
     pub(crate) ordering_key: Option<String>,
     /// Many commands, from a file of JSON lines {"id", "to", "kind", "body" or "body_base64",
-    /// "headers", "ordering_key", "at", "expires", "content_type"}; `-` is standard input
+    /// "headers", "ordering_key", "at", "expires", "content_type"}; `-` is standard input. A
+    /// body that is a string is the text itself, without quotes; another is taken as it stands
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = [
         "id", "stdin", "to", "kind", "body", "body_file", "content_type", "header", "at", "in_",

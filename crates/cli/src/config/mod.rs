@@ -42,7 +42,7 @@ pub(crate) use api::ApiSettings;
 pub(crate) use destination::DestinationSettings;
 pub(crate) use relay::RelaySettings;
 pub(crate) use telemetry::TelemetrySettings;
-pub(crate) use warning::warnings;
+pub(crate) use warning::{Warning, warnings};
 
 /// The file that is read where `--config` is not given and it exists.
 pub(crate) const DEFAULT_FILE: &str = "counterfoil.toml";

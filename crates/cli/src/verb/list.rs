@@ -11,6 +11,7 @@ use counterfoil_core::port::read::{Filter, Listed};
 use serde_json::json;
 
 use super::filter::{check_state, filter};
+use super::pause::warn_unknown;
 use super::{Found, block_on};
 use crate::args::{List, Shared};
 use crate::exit::{Ended, Exit, Failure};
@@ -25,7 +26,8 @@ use crate::store::OpenStore;
 pub(crate) fn run(shared: &Shared, args: List) -> Ended {
     let as_json = args.json;
     check_state(args.filters.state.as_deref())?;
-    let store = Found::new(shared)?.open()?;
+    let found = Found::new(shared)?;
+    let store = found.open()?;
     let filter = filter(args.filters, store.now()?)?;
     let filter = Filter {
         reason: filter.reason.or(args.reason),
@@ -35,7 +37,7 @@ pub(crate) fn run(shared: &Shared, args: List) -> Ended {
     };
     block_on(async {
         if args.groups {
-            return groups(&store, filter, as_json).await;
+            return groups(&found, &store, filter, as_json).await;
         }
         if let Some(id) = &filter.after
             && store.show(id).await?.is_none()
@@ -43,7 +45,11 @@ pub(crate) fn run(shared: &Shared, args: List) -> Ended {
             let text = format!("--after {id}: no such command was ever recorded");
             return Err(Failure::refused(text).help("give the last command of the page before"));
         }
+        let destination = filter.destination.clone();
         let rows = store.list(filter).await?;
+        if rows.is_empty() {
+            warn_unknown(&found, &store, destination.as_deref()).await?;
+        }
         if !as_json {
             return print(&rows);
         }
@@ -58,11 +64,20 @@ pub(crate) fn run(shared: &Shared, args: List) -> Ended {
 }
 
 /// Failures that are alike.
-async fn groups(store: &OpenStore, filter: Filter, as_json: bool) -> Result<(), Failure> {
+async fn groups(
+    found: &Found,
+    store: &OpenStore,
+    filter: Filter,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let (by_default, destination) = (filter.state.is_none(), filter.destination.clone());
     let state = filter.state.or_else(|| Some("parked".into()));
     let groups = bulk::groups(store, Filter { state, ..filter }).await?;
+    if groups.is_empty() {
+        warn_unknown(found, store, destination.as_deref()).await?;
+    }
     if !as_json {
-        return print_groups(&groups);
+        return print_groups(&groups, by_default);
     }
     for ((destination, state, reason), group) in groups {
         let object = json!({
@@ -75,9 +90,14 @@ async fn groups(store: &OpenStore, filter: Filter, as_json: bool) -> Result<(), 
     Ok(())
 }
 
-fn print_groups(groups: &[(GroupKey, FailureGroup)]) -> Result<(), Failure> {
+fn print_groups(groups: &[(GroupKey, FailureGroup)], by_default: bool) -> Result<(), Failure> {
     if groups.is_empty() {
-        return output::line("no failures match");
+        return output::line(if by_default {
+            "no failures match among what is parked\n\
+             what is tried again by itself: counterfoil list --groups --state pending"
+        } else {
+            "no failures match"
+        });
     }
     let columns = ["commands", "destination", "state", "reason", "first", "last", "example"];
     let mut shown = table::table(&columns);

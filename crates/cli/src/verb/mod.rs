@@ -11,6 +11,7 @@ mod drill;
 mod enqueue;
 mod filter;
 mod init;
+mod json_line;
 mod list;
 mod manual;
 mod next;

@@ -103,6 +103,32 @@ fn some(names: &[String]) -> String {
 
 /// A mistyped name would be paused, and the right one would go on sending.
 async fn known(found: &Found, store: &OpenStore, name: &str) -> Result<Destination, Failure> {
+    match unknown(found, store, name).await? {
+        None => Destination::new(name).map_err(Failure::could_not_run),
+        Some((text, help)) => Err(Failure::refused(text).help(help)),
+    }
+}
+
+/// Says on stderr that nobody knows the destination of a filter that found nothing: a mistyped
+/// name looks like a store where all is well.
+pub(super) async fn warn_unknown(
+    found: &Found,
+    store: &OpenStore,
+    name: Option<&str>,
+) -> Result<(), Failure> {
+    let Some(name) = name else { return Ok(()) };
+    if let Some((text, help)) = unknown(found, store, name).await? {
+        tracing::warn!("{text}; {help}");
+    }
+    Ok(())
+}
+
+/// That nobody knows a destination, and those that are known; `None`: it is known.
+async fn unknown(
+    found: &Found,
+    store: &OpenStore,
+    name: &str,
+) -> Result<Option<(String, String)>, Failure> {
     let status = store.status().await?;
     let configured = found.config.as_ref().map(crate::config::Config::destination_names);
     let mut names: Vec<String> = configured.unwrap_or_default();
@@ -112,10 +138,10 @@ async fn known(found: &Found, store: &OpenStore, name: &str) -> Result<Destinati
     names.sort_unstable();
     names.dedup();
     if names.iter().any(|known| known == name) {
-        return Destination::new(name).map_err(Failure::could_not_run);
+        return Ok(None);
     }
     let text = format!("nobody knows a destination {name:?}: nothing was recorded for it");
-    Err(Failure::refused(text).help(format!("destinations here: {}", some(&names))))
+    Ok(Some((text, format!("destinations here: {}", some(&names)))))
 }
 
 #[cfg(test)]

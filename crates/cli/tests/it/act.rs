@@ -41,7 +41,7 @@ fn each_id_is_told_by_itself_and_one_refused_makes_exit_1() {
     assert_eq!(said.code, Some(1), "{said:?}");
     assert_eq!(said.out, "a: dead -> pending\nb: dead -> pending\n");
     assert!(said.err.contains("none: no such command was ever recorded"), "{said:?}");
-    assert!(said.err.contains("c: it is not parked; a machine still works on it"), "{said:?}");
+    assert!(said.err.contains("c: it is not parked; `show` says what it waits for"), "{said:?}");
     assert_eq!(said.err.lines().count(), 2, "{said:?}");
     assert_eq!(actions(&desk, "verb = 'retry' AND actor = 'ann' AND reason IS NULL"), 2);
 }
@@ -67,7 +67,9 @@ fn what_may_act_twice_needs_the_word_and_a_reason() {
     let desk = parked(FAILS, &["a"]);
     let said = run(&desk, &["retry", "a"]);
     assert_eq!(said.code, Some(1));
-    for word in ["a: it is in doubt", "find out at the receiver", "--may-act-twice", "--reason"] {
+    for word in
+        ["a: a repeat could act twice", "find out at the receiver", "--may-act-twice", "--reason"]
+    {
         assert!(said.err.contains(word), "{word}: {said:?}");
     }
     run(&desk, &["retry", "a", "--may-act-twice"]).refuses(2, &["needs --reason", "books"]);
@@ -263,4 +265,27 @@ fn failures_that_are_alike_are_one_line_with_an_example() {
     assert_eq!((&group["count"], &group["example"]), (&json!(3), &json!("a")));
     let none = run(&desk, &["list", "--groups", "--state", "uncertain"]);
     assert_eq!(none.is_done().out, "no failures match\n");
+    let none = run(&desk, &["list", "--groups", "--kind", "none"]);
+    let hint = "what is tried again by itself: counterfoil list --groups --state pending";
+    assert!(none.is_done().out.contains(hint), "{none:?}");
+}
+
+#[test]
+fn a_filter_by_a_destination_that_nobody_knows_says_so() {
+    let desk = parked(REFUSES, &["a"]);
+    let verbs: [&[&str]; 4] = [
+        &["list", "--json"],
+        &["list", "--groups", "--json"],
+        &["retry", "--yes"],
+        &["retry", "--dry-run"],
+    ];
+    for verb in verbs {
+        let said = run(&desk, &[verb, &["--destination", "shiping"]].concat());
+        let word = "nobody knows a destination \"shiping\"";
+        assert!(said.is_done().err.contains(word), "{said:?}");
+        assert!(said.err.contains("destinations here: shipping"), "{said:?}");
+        let known =
+            run(&desk, &[verb, &["--destination", "shipping", "--state", "conflict"]].concat());
+        assert_eq!(known.is_done().err, "", "{known:?}");
+    }
 }

@@ -13,8 +13,8 @@ use crate::standing::{TABLE, VERBS, check_record, desk, id};
 fn words(code: &str) -> &'static str {
     match code {
         "CF1012" => "no such command was ever recorded",
-        "CF1030" => "it is not parked; a machine still works on it",
-        "CF1031" => "it is in doubt and a repeat could act twice",
+        "CF1030" => "it is not parked; `show` says what it waits for",
+        "CF1031" => "a repeat could act twice: find out",
         "CF1032" => "it is being sent or asked about",
         "CF1033" => "it is in doubt; `resolve` it instead",
         "CF1034" => "it was never sent, so there is nothing to resolve",

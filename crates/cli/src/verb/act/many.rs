@@ -15,10 +15,18 @@ use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::output::table::cell;
 use crate::store::OpenStore;
+use crate::verb::Found;
 use crate::verb::filter::filter;
+use crate::verb::pause::warn_unknown;
 
 /// Acts, and tells.
-pub(super) async fn act(store: &OpenStore, selection: Selection, wish: Wish) -> Ended {
+pub(super) async fn act(
+    found: &Found,
+    store: &OpenStore,
+    selection: Selection,
+    wish: Wish,
+) -> Ended {
+    let destination = selection.filters.destination.clone();
     let (verb, limit) = (wish.act.name(), selection.limit.map_or(0, |limit| limit as usize));
     let filter = filter(selection.filters, store.now()?)?;
     let looked = async || {
@@ -27,7 +35,11 @@ pub(super) async fn act(store: &OpenStore, selection: Selection, wish: Wish) -> 
         by_filter(store, filter, act, nobody, limit, true, |_| ()).await
     };
     if selection.dry_run {
-        return tell(verb, &looked().await?, true, selection.json);
+        let report = looked().await?;
+        if report.found == 0 {
+            warn_unknown(found, store, destination.as_deref()).await?;
+        }
+        return tell(verb, &report, true, selection.json);
     }
     if !selection.yes {
         must_be_a_terminal(verb)?;
@@ -39,7 +51,12 @@ pub(super) async fn act(store: &OpenStore, selection: Selection, wish: Wish) -> 
     let progress = |report: &BulkReport| done = report.done;
     let acted = by_filter(store, filter, wish.act, wish.actor, limit, false, progress).await;
     match acted {
-        Ok(report) => tell(verb, &report, false, selection.json),
+        Ok(report) => {
+            if report.found == 0 {
+                warn_unknown(found, store, destination.as_deref()).await?;
+            }
+            tell(verb, &report, false, selection.json)
+        }
         Err(error) => Err(Failure::could_not_run(error).help(format!(
             "{done} commands were done before that, and stay done; the same again does the rest"
         ))),

@@ -136,10 +136,11 @@ fn act(shared: &Shared, selection: Selection, act: Act, reason: String) -> Ended
         // Bad filters are refused before a store is looked for.
         super::filter::check_state(selection.filters.state.as_deref())?;
     }
-    let store = Found::new(shared)?.open()?;
+    let found = Found::new(shared)?;
+    let store = found.open()?;
     block_on(async {
         if by_filter {
-            many::act(&store, selection, wish).await
+            many::act(&found, &store, selection, wish).await
         } else {
             named::act(&store, &selection, wish, shared.log_format).await
         }

@@ -16,6 +16,7 @@ use super::{REASON_BYTES_MAX, named};
 use crate::args::{Selection, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::verb::actor::actor;
+use crate::verb::json_line::unread;
 use crate::verb::{Found, block_on};
 
 /// The most bytes of a file: it is held in memory, so that all of it is checked first.
@@ -119,7 +120,7 @@ fn check(input: impl BufRead, name: &str) -> Result<Vec<Finding>, Failure> {
 
 fn parse(line: &str) -> Result<Finding, String> {
     let line: Line = serde_json::from_str(line).map_err(|error| {
-        format!("{error}: write {{\"id\": …, \"outcome\": …, \"evidence\": …}}")
+        format!("{}: write {{\"id\": …, \"outcome\": …, \"evidence\": …}}", unread(&error))
     })?;
     if line.result.is_some() && line.outcome != "completed" {
         return Err("\"result\" goes with \"outcome\": \"completed\" only".into());

@@ -25,6 +25,9 @@ use inbox_table::InboxTable;
 /// How many violations are shown to people.
 const SHOWN: usize = 50;
 
+/// What completed has no key in the receiver's book.
+const MISSING_THERE: &str = "CF0841";
+
 /// What was checked, and what was found.
 pub(super) struct Checked {
     /// The laws of the store and the expected commands, and the match with the receiver's book.
@@ -33,6 +36,8 @@ pub(super) struct Checked {
     expects: bool,
     /// Whether a receiver's book was given.
     inbox: bool,
+    /// Whether it was not said which destinations that receiver serves.
+    serves_all: bool,
 }
 
 /// A receiver whose book is matched.
@@ -87,13 +92,14 @@ pub(super) async fn check(
     let mut report = audit(store, options).await.map_err(|error| failed(error, &asked))?;
     let commands = report.checked.commands;
     let is_matched = inbox.is_some();
+    let serves_all = inbox.as_ref().is_some_and(|receiver| receiver.destinations.is_empty());
     if let Some(receiver) = inbox {
         must_be_known(store, receiver.destinations).await?;
         report = report.and(matched(store, receiver).await?);
     }
     // The match looks at the same commands again.
     report.checked.commands = commands;
-    Ok(Checked { report, expects, inbox: is_matched })
+    Ok(Checked { report, expects, inbox: is_matched, serves_all })
 }
 
 /// Our book against the receiver's.
@@ -165,6 +171,13 @@ pub(super) fn tell(checked: &Checked) -> String {
     let shown = report.violations.len().min(SHOWN) as u64;
     if report.found > shown {
         lines.push(format!("and {} more", report.found - shown));
+    }
+    if checked.serves_all && report.violations.iter().any(|found| found.code == MISSING_THERE) {
+        lines.push(
+            "every command was taken for one of this receiver's: where there are others, name \
+             what it serves with --destination"
+                .into(),
+        );
     }
     lines.join("\n")
 }

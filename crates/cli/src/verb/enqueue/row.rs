@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::config::duration;
 use crate::output::time;
+use crate::verb::json_line::unread;
 
 /// A line as it is written.
 #[derive(Deserialize)]
@@ -54,7 +55,7 @@ impl From<CommandRefused> for NoCommand {
 /// It is broken, or a rule refuses it.
 pub(super) fn command(line: &[u8], now: Micros) -> Result<Command, NoCommand> {
     let broken = |why: String| NoCommand::Broken(why);
-    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| broken(error.to_string()))?;
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| broken(unread(&error)))?;
     let (body, is_text) = match (line.body, line.body_base64) {
         (Some(raw), None) => (body(raw)?, true),
         (None, Some(text)) => {

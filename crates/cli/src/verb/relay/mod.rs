@@ -15,7 +15,7 @@ use counterfoil_relay::{Options, RelayEnd, Served};
 use super::transport::transport;
 use super::{Found, block_on_many, stop};
 use crate::args::{Relay, Shared};
-use crate::config::{ApiSettings, Config, RelaySettings, warnings};
+use crate::config::{ApiSettings, Config, RelaySettings, Warning, warnings};
 use crate::exit::{Ended, Exit, Failure};
 use crate::telemetry::Telemetry;
 use api::{Counted, RelayBoard, Shown};
@@ -38,9 +38,7 @@ pub(crate) fn run(shared: &Shared, args: &Relay) -> Ended {
     let telemetry = config.telemetry()?;
     // With --only, the destination of alerts may be left to another relay on purpose.
     let all = config.destinations(&settings, &[])?;
-    for warning in warnings(&all, api.as_ref(), announce.as_ref()) {
-        tracing::warn!(destination = warning.destination, "{}", warning.text);
-    }
+    warnings(&all, api.as_ref(), announce.as_ref()).iter().for_each(warn);
     block_on_many(async {
         let receipt_url = api.as_ref().and_then(ApiSettings::receipt_url);
         let served = destinations.iter().map(|destination| {
@@ -125,13 +123,19 @@ fn options(settings: &RelaySettings, args: &Relay) -> Options {
         .until_idle(args.until_idle)
 }
 
+fn warn(warning: &Warning) {
+    let destination = Some(warning.destination.as_str()).filter(|name| !name.is_empty());
+    tracing::warn!(destination, "{}", warning.text);
+}
+
 /// What is left decides; with `--only` the others do not count.
 fn judge(remaining: &Remaining, only: &[String]) -> Exit {
     let unserved = if only.is_empty() { remaining.unserved } else { 0 };
     let left = [("parked", remaining.parked), ("paused", remaining.paused), ("unserved", unserved)];
     let mut exit = Exit::Done;
     for (what, count) in left.into_iter().filter(|(_, count)| *count > 0) {
-        tracing::warn!("{count} commands remain {what}: see `counterfoil status`");
+        let remain = if count == 1 { "command remains" } else { "commands remain" };
+        tracing::warn!("{count} {remain} {what}: see `counterfoil status`");
         exit = Exit::Refused;
     }
     exit

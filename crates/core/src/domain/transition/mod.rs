@@ -167,18 +167,18 @@ pub enum Reason {
     #[error("it has ended; `redeliver` sends an ended command again")]
     Ended,
     /// It has not ended.
-    #[error("it has not ended yet")]
+    #[error("it has not ended yet; `show` says what comes next")]
     NotEnded,
     /// The same was said before.
     #[error("it stands so already")]
     Repeated,
     /// Only parked commands are tried again.
-    #[error("it is not parked; a machine still works on it")]
+    #[error("it is not parked; `show` says what it waits for")]
     NotParked,
-    /// An attempt may have acted.
+    /// An attempt may have acted, or did, and the receiver may not know its key any more.
     #[error(
-        "it is in doubt and a repeat could act twice: find out at the receiver and `resolve` it, \
-         or say --may-act-twice with a --reason"
+        "a repeat could act twice: find out at the receiver first, then `resolve` what is in \
+         doubt, or say --may-act-twice with a --reason"
     )]
     MayActTwice,
     /// It is being sent or asked about.
