@@ -18,6 +18,7 @@ mod intents;
 mod migrate;
 mod not_known;
 mod plans;
+mod psycopg;
 mod random;
 mod restore;
 mod roles;
