@@ -133,7 +133,9 @@ async fn record(
 ) -> Result<Recorded, EnqueueError> {
     let id = intent::check_bare(command, BODY_BYTES_MAX)?;
     let archived = query_as::<_, Archived>(ARCHIVED).bind(id.as_str());
-    if let Some((destination, kind, key, digest)) = archived.fetch_optional(&mut *connection).await? {
+    if let Some((destination, kind, key, digest)) =
+        archived.fetch_optional(&mut *connection).await?
+    {
         let address = Address {
             destination: destination.as_bytes(),
             kind: kind.as_bytes(),

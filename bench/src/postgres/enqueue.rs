@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use counterfoil_postgres::{Options, Outbox as _, PostgresStore};
+use counterfoil_postgres::{Options, Outbox as _, OutboxSql, PostgresStore};
 use tokio_postgres::Client;
 
 use super::limit;
@@ -15,7 +15,8 @@ use crate::figure::{Figure, median};
 use crate::load::{Ids, Scale, body, command};
 
 const ORDER: &str = "INSERT INTO orders(id, paid, body) VALUES ($1, 1, $2)";
-const BARE: &str = "INSERT INTO bare(command_id, destination, kind, body) VALUES ($1, 'shipping', 'order.paid', $2)";
+const BARE: &str = "INSERT INTO bare(command_id, destination, kind, body) \
+                    VALUES ($1, 'shipping', 'order.paid', $2)";
 
 /// P1 with so many clients.
 pub(crate) async fn own_transaction(
@@ -65,13 +66,14 @@ async fn rate(scale: &Scale, server: &Server, clients: usize, with_rules: bool) 
 async fn pay(mut client: Client, from: u64, until: Instant, with_rules: bool) -> Result<u64> {
     let order = client.prepare(ORDER).await?;
     let bare = client.prepare(BARE).await?;
+    let outbox = OutboxSql::default().prepare(&client).await?;
     let mut paid = 0;
     while Instant::now() < until {
         let id = Ids::Orders.id(from + paid);
         let tx = client.transaction().await?;
         tx.execute(&order, &[&id, &body()]).await?;
         if with_rules {
-            tx.enqueue(&command(Ids::Orders, from + paid)?).await?;
+            outbox.on(&tx).enqueue(&command(Ids::Orders, from + paid)?).await?;
         } else {
             tx.execute(&bare, &[&id, &body()]).await?;
         }

@@ -23,5 +23,12 @@ pub mod sqlite {
     pub use counterfoil_sqlite::*;
 }
 
+/// The store that many relays on many machines share, and enqueue in the user's own transaction of
+/// `tokio-postgres` or, with the feature `sqlx`, of `sqlx`.
+#[cfg(feature = "postgres")]
+pub mod postgres {
+    pub use counterfoil_postgres::*;
+}
+
 #[cfg(feature = "testing")]
 pub mod testing;

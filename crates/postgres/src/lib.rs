@@ -37,10 +37,17 @@ mod user;
 mod wake;
 mod work;
 
+/// The code of the page about drivers, compiled.
+#[cfg(all(doctest, feature = "sqlx"))]
+#[doc = include_str!("../../../docs/drivers.md")]
+mod page {}
+
 #[cfg(feature = "sqlx")]
 pub use inbox::SqlxInboxTx;
 pub use inbox::{BookPage, BookRefused, InTransaction, InboxBook, InboxSql, InboxTx, InboxTxError};
 pub use options::Options;
+#[cfg(feature = "sqlx")]
+pub use schema::migrate_sqlx;
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, roles_sql, schema_sql};
 pub use store::{OpenError, PostgresStore, connect};
 pub use tls::{Tls, Verify};

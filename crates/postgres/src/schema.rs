@@ -6,6 +6,8 @@
 
 mod error;
 mod roles;
+#[cfg(feature = "sqlx")]
+mod sqlx;
 
 use std::fmt::Write as _;
 
@@ -18,6 +20,8 @@ use crate::statement::{Statement, in_schema, quoted, statement};
 
 pub use error::SchemaError;
 pub use roles::roles_sql;
+#[cfg(feature = "sqlx")]
+pub use sqlx::migrate_sqlx;
 
 /// The schema files in order; the place of a file, from 1, is the version it brings.
 const FILES: [&str; 7] = [

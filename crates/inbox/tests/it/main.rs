@@ -18,6 +18,7 @@ mod failing_book;
 mod guard;
 mod plain_sql;
 mod postgres;
+mod postgres_receiver;
 mod purge;
 mod receipts;
 mod twins;

@@ -15,12 +15,12 @@ use tokio_postgres::{Client, NoTls};
 
 const TWINS: usize = 32;
 
-fn url() -> String {
+pub(crate) fn url() -> String {
     let usual = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable";
     std::env::var("COUNTERFOIL_TEST_POSTGRES").unwrap_or_else(|_| usual.into())
 }
 
-async fn connect() -> Client {
+pub(crate) async fn connect() -> Client {
     let connected = tokio_postgres::connect(&url(), NoTls).await;
     let (client, connection) = connected.unwrap_or_else(|error| {
         panic!("no PostgreSQL at {}: {error}; start one, or name it", url())

@@ -89,7 +89,7 @@ impl InboxBook {
         let config = &mut target.config;
         config.connect_timeout(options.connect_timeout);
         if config.get_application_name().is_none() {
-            config.application_name("counterfoil receiver");
+            config.application_name(format!("counterfoil receiver {}", options.schema));
         }
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(BookRefused::Runtime)?;

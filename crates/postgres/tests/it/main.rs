@@ -20,6 +20,7 @@ mod migrate;
 mod not_known;
 mod plans;
 mod private;
+mod psycopg;
 mod random;
 mod restore;
 mod roles;

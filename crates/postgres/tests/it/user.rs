@@ -47,10 +47,9 @@ async fn an_intent_is_recorded_repeated_or_in_conflict_and_the_transaction_goes_
             }
             order.execute(&orders, &[]).await.unwrap();
             order.commit().await.unwrap();
-            let rows = user
-                .query("SELECT o.body, d.state FROM cf.outbox o JOIN cf.delivery d USING (n) ORDER BY n", &[])
-                .await
-                .unwrap();
+            let made = "SELECT o.body, d.state FROM cf.outbox o JOIN cf.delivery d USING (n)
+                ORDER BY n";
+            let rows = user.query(made, &[]).await.unwrap();
             let stored: Vec<&[u8]> = rows.iter().map(|row| row.get(0)).collect();
             assert_eq!(stored, BODIES);
             assert!(rows.iter().all(|row| row.get::<_, &str>(1) == "pending"));

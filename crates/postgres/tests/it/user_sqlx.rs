@@ -2,7 +2,9 @@
 
 use counterfoil_core::domain::{Command, CommandId, OrderingKey, Token};
 use counterfoil_core::port::store::{Recorded, Reported, WriteRefused};
-use counterfoil_postgres::{EnqueueError, OutboxSql, SqlxOutbox as _};
+use counterfoil_postgres::{
+    EnqueueError, OutboxSql, SCHEMA_VERSION, SqlxOutbox as _, migrate_sqlx,
+};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
 use crate::server::{TestSchema, wait_for_lock};
@@ -145,4 +147,30 @@ async fn a_twin_in_flight_is_waited_for() {
     });
     assert_eq!(said.unwrap(), Recorded::Repeated);
     order.commit().await.unwrap();
+}
+
+/// By either driver, and again: one schema, with the source that was given first.
+#[tokio::test]
+async fn a_pool_of_sqlx_migrates_as_a_client_does() {
+    let (by_sqlx, by_client) = (TestSchema::unmade(), TestSchema::new().await);
+    let pool = sqlx::PgPool::connect(by_sqlx.url()).await.unwrap();
+    let source = Some("urn:example:orders");
+    let made = migrate_sqlx(&pool, by_sqlx.name(), source).await.unwrap();
+    assert_eq!((made.version, made.found), (SCHEMA_VERSION, 0));
+    by_sqlx.migrate(source).await;
+    let again = migrate_sqlx(&pool, by_sqlx.name(), None).await.unwrap();
+    assert_eq!((again.found, again.source.as_str()), (SCHEMA_VERSION, "urn:example:orders"));
+    let other = migrate_sqlx(&pool, by_sqlx.name(), Some("urn:other")).await.unwrap_err();
+    assert_eq!(other.code(), "CF0512");
+    let name = migrate_sqlx(&pool, "pg_x", None).await.unwrap_err();
+    assert_eq!(name.code(), "CF0519");
+    let objects = async |schema: &TestSchema| {
+        let sql = "SELECT count(*) FROM pg_class WHERE relnamespace = 'cf.'::regnamespace";
+        let sql = sql.replace("cf.", schema.name());
+        schema.stranger().await.number(&sql).await
+    };
+    assert_eq!(objects(&by_sqlx).await, objects(&by_client).await);
+    by_client.forger().await.run("UPDATE cf.meta SET version = 99").await.unwrap();
+    let newer = migrate_sqlx(&pool, by_client.name(), None).await.unwrap_err();
+    assert_eq!(newer.code(), "CF0508");
 }
