@@ -3,8 +3,12 @@
 //! Each test is named after its fault. What restarts, freezes or configures a server has one of its
 //! own.
 
+mod cut;
+mod dead_rows;
 mod durable;
+mod frozen;
 mod many;
 mod order;
+mod pools;
 mod restarts;
 mod scene;

@@ -43,6 +43,11 @@ impl Book {
         self.0.lock().unwrap().push(call);
     }
 
+    /// A call that another process has told of.
+    pub(crate) fn note_id(&self, id: &str) {
+        self.0.lock().unwrap().push((String::new(), id.to_owned()));
+    }
+
     /// How often each id was called.
     pub(crate) fn times(&self) -> BTreeMap<String, usize> {
         let mut times = BTreeMap::new();
