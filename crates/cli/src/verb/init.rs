@@ -64,8 +64,8 @@ fn roles(url: &StoreUrl) -> Result<String, Failure> {
             counterfoil_postgres::roles_sql(&url.options.schema).map_err(Failure::could_not_run)
         }
         StoreUrl::Sqlite(_) => {
-            let text = "--roles prints the rights of PostgreSQL roles, and SQLite has none: who may \
-                        write the file may do all";
+            let text = "--roles prints the rights of PostgreSQL roles, and SQLite has none: who \
+                        may write the file may do all";
             Err(Failure::could_not_run(text).help("leave it away, or give --store postgres://…"))
         }
     }

@@ -219,7 +219,8 @@ fn an_audit_reads_orders_and_a_receivers_inbox_from_postgres() {
     assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.out.contains("order.paid:1"), "{missing:?}");
     theirs.run(
-        "INSERT INTO cf.inbox(source, key, digest) VALUES ('urn:test', 'order.paid:1', sha256('{}'));
+        "INSERT INTO cf.inbox(source, key, digest)
+         VALUES ('urn:test', 'order.paid:1', sha256('{}'));
          UPDATE cf.inbox SET outcome = 'completed'",
     );
     let holds = shop.desk.run(&audit);

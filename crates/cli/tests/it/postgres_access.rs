@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::program::{Desk, PATIENCE, Said, run};
-use crate::server::{Schema, Server};
+use crate::server::{Schema, Server, certificate};
 
 /// Text that must never be seen.
 const SECRET: &str = "pässword";
@@ -61,6 +61,38 @@ fn a_password_comes_from_a_file_or_the_environment_and_is_never_shown() {
     hides(&with(&["status"], "CF_STORE", &whole)).is_done();
     desk.write("counterfoil.toml", &format!("[store]\nurl = \"{whole}\"\n"));
     hides(&desk.run(&["status"])).refuses(2, &["counterfoil.toml:2:7", "credentials", "env"]);
+}
+
+/// As libpq has it: `require` trusts any certificate, `verify-ca` any name, `verify-full` neither.
+#[test]
+fn a_servers_certificate_is_judged_as_sslmode_says() {
+    let (server, desk) = (Server::with_tls(), Desk::empty());
+    let (ours, others) = (certificate("ca.pem"), certificate("stranger.pem"));
+    let (ours, others) = (ours.display(), others.display());
+    let named = server.url("postgres").replace("127.0.0.1", "localhost");
+    let numbered = server.url("postgres");
+    // A name that is the server's address and not in its certificate.
+    let unnamed = numbered.replace("127.0.0.1", "elsewhere") + "?hostaddr=127.0.0.1&";
+    desk.run(&["init", "--store", &format!("{named}?sslmode=require")]).is_done();
+    for (store, works) in [
+        (format!("{named}?sslmode=disable"), true),
+        (format!("{unnamed}sslmode=prefer"), true),
+        (format!("{named}?sslmode=verify-full&sslrootcert={ours}"), true),
+        (format!("{unnamed}sslmode=verify-ca&sslrootcert={ours}"), true),
+        (format!("{unnamed}sslmode=require&sslrootcert={ours}"), true),
+        (format!("{unnamed}sslmode=verify-full&sslrootcert={ours}"), false),
+        (format!("{named}?sslmode=verify-full&sslrootcert={others}"), false),
+        (format!("{named}?sslmode=verify-ca&sslrootcert={others}"), false),
+        (format!("{named}?sslmode=require&sslrootcert={others}"), false),
+        (format!("{named}?sslmode=verify-full&sslrootcert=none.pem"), false),
+    ] {
+        let said = desk.run(&["status", "--store", &store]);
+        if works {
+            said.is_done();
+        } else {
+            said.refuses(2, &["cannot be used", "sslmode"]);
+        }
+    }
 }
 
 #[test]

@@ -133,6 +133,29 @@ impl Server {
         Self::with_auth("scram-sha-256", "")
     }
 
+    /// A server with TLS, whose certificate is for `localhost`, by the relay's test authority.
+    pub(crate) fn with_tls() -> Self {
+        let server = Self::start("");
+        for name in ["server.pem", "server.key"] {
+            let copy = server.data().join(name);
+            std::fs::copy(certificate(name), &copy).unwrap();
+            own(&copy);
+            server.private(&copy);
+        }
+        let conf = server.data().join("postgresql.conf");
+        let text = std::fs::read_to_string(&conf).unwrap();
+        let tls = "ssl = on\nssl_cert_file = 'server.pem'\nssl_key_file = 'server.key'\n";
+        std::fs::write(&conf, text + tls).unwrap();
+        server.restart("fast");
+        server
+    }
+
+    /// The server refuses a key that others can read.
+    fn private(&self, file: &Path) {
+        let done = Command::new("chmod").arg("600").arg(file).status().unwrap();
+        assert!(done.success(), "{}", self.folder.path().display());
+    }
+
     fn with_auth(auth: &str, settings: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -222,6 +245,12 @@ impl Drop for Server {
             );
         }
     }
+}
+
+/// A file of the certificates that the relay is tested with.
+pub(crate) fn certificate(name: &str) -> PathBuf {
+    let folder = "../relay/tests/it/http/certificates";
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(name)
 }
 
 fn is_root() -> bool {

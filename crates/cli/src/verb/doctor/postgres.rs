@@ -190,10 +190,13 @@ impl Server {
         let seen = format!("{used} of {most} connections of the server are in use");
         let help = "allow more by max_connections, give each process fewer by ?connections=N, or \
                     put a pooler between, with ?pooler=transaction";
-        match used * 100 / most {
-            ..USED_PERCENT_NOTE => Check::well("connections", seen),
-            ..USED_PERCENT_MAX => Check::note("connections", seen).help(help),
-            _ => Check::wrong("connections", seen, help),
+        let percent = used * 100 / most;
+        if percent < USED_PERCENT_NOTE {
+            Check::well("connections", seen)
+        } else if percent < USED_PERCENT_MAX {
+            Check::note("connections", seen).help(help)
+        } else {
+            Check::wrong("connections", seen, help)
         }
     }
 

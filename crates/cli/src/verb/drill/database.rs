@@ -52,7 +52,7 @@ pub(super) enum Database {
     /// To a file.
     Sqlite(Connection),
     /// To a server.
-    Postgres(Server),
+    Postgres(Box<Server>),
 }
 
 /// One row of an answer.
@@ -70,7 +70,7 @@ impl Database {
                 connection.busy_timeout(PATIENCE).map_err(sqlite)?;
                 Ok(Self::Sqlite(connection))
             }
-            StoreUrl::Postgres(url) => Server::new(url).map(Self::Postgres),
+            StoreUrl::Postgres(url) => Server::new(url).map(Box::new).map(Self::Postgres),
         }
     }
 
