@@ -22,7 +22,7 @@ pub fn is_spent(delivery: &Delivery, terms: &Terms, now: Micros) -> bool {
 
 /// Whether a claim would send again what may have acted. In doubt without a first send means
 /// that a person allowed one more send (`retry --may-act-twice`). Not in doubt with the first send
-/// of an earlier round, the key was used: see [`is_dated_before`].
+/// of an earlier round, the key was used then, and its window runs from there.
 #[must_use]
 pub fn must_not_repeat(delivery: &Delivery, terms: &Terms, now: Micros) -> bool {
     (delivery.in_doubt || is_dated_before(delivery, terms))
