@@ -84,7 +84,6 @@ fn a_servers_certificate_is_judged_as_sslmode_says() {
         (format!("{named}?sslmode=verify-full&sslrootcert={others}"), false),
         (format!("{named}?sslmode=verify-ca&sslrootcert={others}"), false),
         (format!("{named}?sslmode=require&sslrootcert={others}"), false),
-        (format!("{named}?sslmode=verify-full&sslrootcert=none.pem"), false),
     ] {
         let said = desk.run(&["status", "--store", &store]);
         if works {
@@ -93,6 +92,9 @@ fn a_servers_certificate_is_judged_as_sslmode_says() {
             said.refuses(2, &["cannot be used", "sslmode"]);
         }
     }
+    let missing = format!("{named}?sslmode=verify-full&sslrootcert=none.pem");
+    let said = desk.run(&["status", "--store", &missing]);
+    said.refuses(2, &["sslrootcert", "none.pem", "cannot be read"]);
 }
 
 #[test]
