@@ -25,8 +25,8 @@ struct Counted {
 async fn counted_so_far(client: &Client) -> Result<Counted> {
     // Statistics are written at the end of a transaction, and at most so often.
     tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
-    let statements = "SELECT coalesce(sum(calls), 0)::float8 FROM pg_stat_statements \
-                      WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    let statements = "SELECT coalesce(sum(calls), 0)::float8 FROM pg_stat_statements s \
+                      JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database()";
     let wal = "SELECT wal_sync::float8, wal_bytes::float8 FROM pg_stat_wal";
     let statements = client.query_one(statements, &[]).await?.get(0);
     let wal = client.query_one(wal, &[]).await?;

@@ -254,8 +254,8 @@ fn read_inserted(rows: &[Row]) -> Inserted {
     Inserted { now, rows: rows.iter().filter_map(new).collect() }
 }
 
-/// Whose `not_before` is past is due before those that claims have come to; in a lane it is due from
-/// now on.
+/// Whose `not_before` is past is due before those that claims have come to; in a lane it is due
+/// from now on.
 pub(crate) fn forget_floors(store: &Inner, given: &[Given<'_>], now: Micros) {
     for command in given.iter().map(|given| given.command) {
         if command.ordering_key.is_none() && command.not_before.is_some_and(|at| at < now) {

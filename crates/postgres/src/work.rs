@@ -28,8 +28,8 @@ pub(crate) trait Work: Sync {
     /// Does it; COMMIT follows, unless it committed with its last statement.
     fn run(&self, tx: &Tx<'_>) -> impl Future<Output = Result<Self::Answer, Failure>> + Send;
 
-    /// What it answers where no answer to COMMIT came: by its ids it finds what it wrote, or does it
-    /// now. `None`: it cannot be told.
+    /// What it answers where no answer to COMMIT came: by its ids it finds what it wrote, or does
+    /// it now. `None`: it cannot be told.
     fn look_again(
         &self,
         tx: &Tx<'_>,

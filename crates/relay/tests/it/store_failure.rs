@@ -142,7 +142,10 @@ async fn what_another_transaction_holds_is_settled_when_it_is_let_go() {
         assert_eq!(scene.state(&format!("A-{number}")).await, "completed", "{number}");
     }
     assert_eq!(scene.state("A-2").await, "sending");
-    let told = |notice: &Notice| matches!(notice, Notice::Settled { command, .. } if command.as_str() == "A-2");
+    let told = |notice: &Notice| {
+        matches!(notice, Notice::Settled { command, .. }
+        if command.as_str() == "A-2")
+    };
     assert_eq!(scene.heard.count(told), 0);
     store.trouble().held = None;
     pass(1.0).await;
