@@ -15,6 +15,7 @@ mod failure;
 mod group;
 mod inbox;
 mod lane;
+mod listen;
 mod options;
 mod param;
 mod pause;

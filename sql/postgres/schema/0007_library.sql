@@ -12,11 +12,13 @@ CREATE FUNCTION cf.record(
   headers text, not_before bigint, expires_at bigint, core_digest text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
--- Told here, they are as before when the function ends. The last one: nobody restores a dump here.
-SET counterfoil.own = 'on' SET counterfoil.compare = 'caller' SET check_function_bodies = on AS $$
+-- The last one: nobody restores a dump here. A setting of ours cannot stand here as well, since an
+-- owner of the schema who is no superuser may not write it.
+SET search_path = pg_catalog, pg_temp SET check_function_bodies = on AS $$
 #variable_conflict use_column
 DECLARE
+  own CONSTANT text := coalesce(current_setting('counterfoil.own', true), '');
+  compare CONSTANT text := coalesce(current_setting('counterfoil.compare', true), '');
   refusal text;
   standing text;
   inserted bigint;
@@ -28,6 +30,7 @@ BEGIN
     IF refusal IS NOT NULL THEN
       RAISE check_violation USING MESSAGE = refusal;
     END IF;
+    PERFORM set_config('counterfoil.own', 'on', true);
     -- One look at both, since the archive moves rows from one to the other. A twin in flight is
     -- waited for at the unique index.
     WITH made AS (
@@ -42,12 +45,15 @@ BEGIN
     SELECT n, destination, 'pending', due_at, expires_at FROM made;
   ELSE
     PERFORM set_config('counterfoil.own', '', true);
+    PERFORM set_config('counterfoil.compare', 'caller', true);
     INSERT INTO cf.outbox(command_id, destination, kind, body, ordering_key, content_type, headers,
       not_before, expires_at, core_digest)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     ON CONFLICT DO NOTHING;
   END IF;
   GET DIAGNOSTICS inserted = ROW_COUNT;
+  PERFORM set_config('counterfoil.own', own, true);
+  PERFORM set_config('counterfoil.compare', compare, true);
   IF inserted = 1 THEN
     RETURN 'recorded';
   END IF;

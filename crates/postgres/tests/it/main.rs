@@ -16,6 +16,7 @@ mod guards_receiver;
 mod guards_report;
 mod guards_values;
 mod intents;
+mod lanes;
 mod migrate;
 mod not_known;
 mod plans;
