@@ -20,6 +20,7 @@ mod options;
 mod param;
 mod pause;
 mod pool;
+mod pooled;
 mod position;
 mod read;
 mod report;

@@ -17,6 +17,7 @@ use crate::lane::LaneCursor;
 use crate::listen::{self, Listener};
 use crate::options::Options;
 use crate::pool::Pool;
+use crate::pooled;
 use crate::schema::{self, SchemaError};
 use crate::time::ServerTime;
 use crate::tx::Tx;
@@ -47,7 +48,7 @@ impl From<Failure> for OpenError {
             Failure::Again(why)
             | Failure::Unavailable(why)
             | Failure::NotKnown(why)
-            | Failure::Broken(why) => Self::Server(why),
+            | Failure::Broken(why) => Self::Server(pooled::explained(why)),
         }
     }
 }
@@ -141,6 +142,9 @@ impl PostgresStore {
     ) -> Result<Self, OpenError> {
         let pool = Pool::new(target, options.clone())?;
         let client = pool.client().await?;
+        if !options.pooler {
+            pooled::check(&client).await?;
+        }
         let found = schema::read(&client, &options.schema).await?;
         drop(client);
         let time = ServerTime::default();
