@@ -1,9 +1,10 @@
 //! What the tests need from the machine beside Rust: a C compiler, Python 3 with sqlite3,
-//! and the sqlite3 shell.
+//! the sqlite3 shell, the programs of a PostgreSQL server, and `PgBouncer`.
 //!
 //! Guarantees: a missing need is said in one line with the package that brings it; as root on
 //! Debian and its kin it is installed.
-//! Does not: check versions; tests that need a newer one say so themselves.
+//! Does not: check versions; tests that need a newer one say so themselves. Or start a server:
+//! tests start their own where none listens.
 
 use std::path::Path;
 
@@ -28,6 +29,27 @@ const NEEDS: &[Need] = &[
         package: "python3",
     },
     Need { what: "the sqlite3 shell", program: "sqlite3", args: &["-version"], package: "sqlite3" },
+    Need {
+        what: "the programs of a PostgreSQL server",
+        program: "sh",
+        // Debian keeps them beside the path, in a folder for each version.
+        args: &["-c", "command -v initdb || ls /usr/lib/postgresql/*/bin/initdb"],
+        package: "postgresql",
+    },
+    Need {
+        what: "PgBouncer",
+        program: "sh",
+        // It lies where the path of a user may not lead.
+        args: &["-c", "PATH=$PATH:/usr/sbin pgbouncer --version"],
+        package: "pgbouncer",
+    },
+    // Root on Linux has a network for each relay that is cut off; others use a proxy.
+    Need {
+        what: "ip, the program",
+        program: "sh",
+        args: &["-c", "test \"$(uname) $(id -u)\" != 'Linux 0' || ip -V"],
+        package: "iproute2",
+    },
 ];
 
 /// Looks for all that the tests need, and installs what is missing where that is possible.

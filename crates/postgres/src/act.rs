@@ -197,6 +197,9 @@ async fn reopen(
             ],
         )
         .await?;
+    if let Some(at) = delivery.available_at {
+        group.tx.made_due(subject.destination, at, group.now);
+    }
     position::give_turn(group, subject).await?;
     Ok(delivery.state.name())
 }

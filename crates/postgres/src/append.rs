@@ -10,7 +10,7 @@ use counterfoil_core::port::intent;
 use counterfoil_core::port::store::{Append, Appended, WriteRefused};
 use futures_util::future::{try_join, try_join3};
 
-use crate::enqueue::{Given, Inserted, Place, arrive, forget_floors, insert_rows};
+use crate::enqueue::{Given, Inserted, Place, arrive, insert_rows, made_due};
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::row;
@@ -50,7 +50,7 @@ impl Work for Decision<'_> {
         let whole = events == self.append.events.len() && commands.clone().all(|id| new.has(id));
         if whole {
             arrive(&Group::at(tx, self.store, new.now), &new).await?;
-            forget_floors(self.store, &self.given(), new.now);
+            made_due(tx, &self.given(), new.now);
             return Ok(Ok(self.planned.clone()));
         }
         tx.abandon().await?;

@@ -33,7 +33,7 @@ const STEPS_MAX: u64 = 8;
 const FLOOR_LASTS: i64 = 1_000_000;
 /// How far before the last claimed due time the next claim begins to look, in µs: transactions
 /// commit in another order than they began.
-const FLOOR_MARGIN: i64 = 100_000;
+pub(crate) const FLOOR_MARGIN: i64 = 100_000;
 
 /// Where claims begin to look, by destination. While an old transaction keeps dead rows from being
 /// removed, each claim would walk all that were claimed since.
@@ -69,6 +69,11 @@ impl Floors {
     pub(crate) fn forget(&self, destination: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(destination);
     }
+
+    /// The same, anywhere.
+    pub(crate) fn forget_all(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 /// What a look at one destination found.
@@ -88,9 +93,28 @@ pub(crate) async fn look(
     from: &ClaimFrom,
     limit: usize,
 ) -> Result<Found, Failure> {
+    let floor = store.pool.floors.of(from.destination.as_str(), store.now());
+    look_from(tx, store, (from, floor), limit).await
+}
+
+/// The same from the beginning: this very transaction made something due.
+pub(crate) async fn look_again(
+    tx: &Tx<'_>,
+    store: &Inner,
+    from: &ClaimFrom,
+    limit: usize,
+) -> Result<Found, Failure> {
+    look_from(tx, store, (from, i64::MIN), limit).await
+}
+
+async fn look_from(
+    tx: &Tx<'_>,
+    store: &Inner,
+    (from, floor): (&ClaimFrom, i64),
+    limit: usize,
+) -> Result<Found, Failure> {
     let destination = from.destination.as_str();
     let contract = store.agreed.text(&from.destination, &from.terms.contract);
-    let floor = store.floors.of(destination, store.now());
     let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let mut rows = tx.query(DELIVERY_DUE, &[&destination, &contract, &floor, &most]).await?;
     let now = rows.first().and_then(|row| row::time(row, 30)).unwrap_or_default();
@@ -173,14 +197,13 @@ pub(crate) async fn take(
     for row in found.rows.iter().take(limit) {
         let (delivery, known) = row::delivery(row, 0);
         if let Some(due) = delivery.available_at {
-            store.floors.raise(from.destination.as_str(), due.get());
+            store.pool.floors.raise(from.destination.as_str(), due.get());
         }
         let command = row::outbox(row, 15, store.body_bytes_max());
         match known.and(command) {
             Ok(command) => advance(group, &looking, delivery, command, (taken, done)).await?,
             Err(why) => {
-                park(group, &looking, &delivery, (row, why), done).await?;
-                taken.freed = true;
+                taken.freed |= park(group, &looking, &delivery, (row, why), done).await?;
             }
         }
     }
@@ -319,21 +342,21 @@ fn judge(delivery: &Delivery, command: &OutboxRow, looking: &Looking<'_>, now: M
     done
 }
 
-/// Parks a command that cannot be sent.
+/// Parks a command that cannot be sent; whether it did.
 async fn park(
     group: &Group<'_>,
     looking: &Looking<'_>,
     delivery: &Delivery,
     (row, why): (&Row, Unreadable),
     done: &mut Exchanged,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let position = Position::Open(delivery.clone());
     let input = Input::Unreadable { reason: why.clone() };
     let terms = &looking.from.terms;
     let Transition::Applied { next: Next::Open(next), .. } =
         transition(&position, input, terms, group.now)
     else {
-        return Ok(());
+        return Ok(false);
     };
     position::park(group, &next).await?;
     let stands = position::read(group, next.n).await?;
@@ -351,5 +374,5 @@ async fn park(
         state: next.state,
         reason: next.last_outcome.unwrap_or(why),
     });
-    Ok(())
+    Ok(true)
 }

@@ -7,6 +7,7 @@
 mod twin;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use counterfoil_core::domain::{Command, CommandId, Micros, OrderingKey};
 use counterfoil_core::port::intent;
@@ -26,6 +27,11 @@ use crate::work::Work;
 const INSERT: Statement = statement!("outbox_insert");
 const TWIN: Statement = statement!("outbox_twin");
 const ARRIVE: Statement = statement!("lane_arrive");
+
+/// How long who comes to a lane waits before it looks again; doubled each time.
+const FIRST_WAIT: Duration = Duration::from_millis(1);
+/// The longest of these waits: a settle takes less, and a user's transaction is not waited for.
+const WAIT_MAX: Duration = Duration::from_millis(16);
 
 /// What enqueueing each came to.
 pub(crate) type Enqueued = Vec<Result<Recorded, WriteRefused>>;
@@ -47,6 +53,8 @@ impl Work for Enqueue<'_> {
 
     async fn run(&self, tx: &Tx<'_>) -> Result<Enqueued, Failure> {
         let batch = Batch::new(&self.commands, self.store.body_bytes_max());
+        // Told beforehand, since it commits with its last statement.
+        made_due(tx, &batch.given, self.store.now());
         let new = if batch.has_lanes() {
             batch.insert(tx, self.store, None).await?
         } else {
@@ -55,7 +63,6 @@ impl Work for Enqueue<'_> {
         };
         if new.now > Micros::default() {
             self.store.told(new.now);
-            forget_floors(self.store, &batch.given, new.now);
         }
         let standing = batch.read_twins(tx, &new).await?;
         Ok(batch.answer(&new, &standing))
@@ -115,6 +122,7 @@ impl<'c> Batch<'c> {
         now: Option<Micros>,
     ) -> Result<Inserted, Failure> {
         let new = insert_rows(tx, &self.given, now, None).await?;
+        made_due(tx, &self.given, new.now);
         arrive(&Group::at(tx, store, new.now), &new).await?;
         Ok(new)
     }
@@ -254,39 +262,79 @@ fn read_inserted(rows: &[Row]) -> Inserted {
     Inserted { now, rows: rows.iter().filter_map(new).collect() }
 }
 
+<<<<<<< HEAD
 /// Whose `not_before` is past is due before those that claims have come to; in a lane it is due
 /// from now on.
 pub(crate) fn forget_floors(store: &Inner, given: &[Given<'_>], now: Micros) {
+=======
+/// What is new may be due before what claims have come to, where its `not_before` is past or this
+/// transaction takes its time; in any case it is news.
+pub(crate) fn made_due(tx: &Tx<'_>, given: &[Given<'_>], now: Micros) {
+    if !given.is_empty() {
+        tx.has_news();
+    }
+>>>>>>> pgnext
     for command in given.iter().map(|given| given.command) {
-        if command.ordering_key.is_none() && command.not_before.is_some_and(|at| at < now) {
-            store.floors.forget(command.destination.as_str());
-        }
+        let at = command.not_before.filter(|_| command.ordering_key.is_none()).unwrap_or(now);
+        tx.made_due(command.destination.as_str(), at, now);
     }
 }
 
-/// Gives new commands the turn of their lanes, where nobody is before them.
+/// Gives new commands the turn of their lanes, where nobody is before them. Where another
+/// transaction holds the one before, it is looked at again for a moment; then a sweep is told.
 pub(crate) async fn arrive(group: &Group<'_>, new: &Inserted) -> Result<(), Failure> {
     // Of several in one lane the first counts. Lanes are locked in their order.
-    let mut first: BTreeMap<(&str, &str), (i64, i64)> = BTreeMap::new();
+    let mut first: BTreeMap<Lane<'_>, (i64, i64)> = BTreeMap::new();
     for row in new.rows.values() {
         let Some((destination, key, key_seq)) = &row.lane else { continue };
-        let place = first.entry((destination, key)).or_insert((*key_seq, row.n));
+        let place = first.entry(Lane { destination, key }).or_insert((*key_seq, row.n));
         *place = (*key_seq, row.n).min(*place);
     }
-    if first.is_empty() {
-        return Ok(());
-    }
-    let numbers: Vec<i64> = first.values().map(|(_, n)| *n).collect();
-    let places: Vec<i64> = first.values().map(|(key_seq, _)| *key_seq).collect();
-    let destinations: Vec<&str> = first.keys().map(|(destination, _)| *destination).collect();
-    let keys: Vec<&str> = first.keys().map(|(_, key)| *key).collect();
-    let now = group.now.get();
-    let params: [&dyn crate::param::Param; 5] = [&numbers, &destinations, &keys, &places, &now];
-    for row in group.tx.query(ARRIVE, &params).await? {
-        let (destination, key) = (row::text(&row, 0), row::text(&row, 1));
-        if let (Some(destination), Some(key)) = (destination, key) {
-            lane::turn(group, Lane { destination, key }, None).await?;
+    let mut coming: Vec<Coming<'_>> =
+        first.into_iter().map(|(lane, (key_seq, n))| Coming { lane, key_seq, n }).collect();
+    let mut wait = FIRST_WAIT;
+    while !coming.is_empty() {
+        coming = look(group, coming).await?;
+        if wait > WAIT_MAX && !coming.is_empty() {
+            let lanes: Vec<Lane<'_>> = coming.iter().map(|one| one.lane).collect();
+            return lane::leave(group.tx, &lanes).await;
         }
+        if !coming.is_empty() {
+            tokio::time::sleep(wait).await;
+        }
+        wait *= 2;
     }
     Ok(())
+}
+
+/// Who came to a lane.
+struct Coming<'a> {
+    lane: Lane<'a>,
+    key_seq: i64,
+    n: i64,
+}
+
+/// Looks who is before them; gives those that must look again.
+async fn look<'a>(
+    group: &Group<'_>,
+    mut coming: Vec<Coming<'a>>,
+) -> Result<Vec<Coming<'a>>, Failure> {
+    let numbers: Vec<i64> = coming.iter().map(|one| one.n).collect();
+    let places: Vec<i64> = coming.iter().map(|one| one.key_seq).collect();
+    let destinations: Vec<&str> = coming.iter().map(|one| one.lane.destination).collect();
+    let keys: Vec<&str> = coming.iter().map(|one| one.lane.key).collect();
+    let now = group.now.get();
+    let params: [&dyn crate::param::Param; 5] = [&numbers, &destinations, &keys, &places, &now];
+    let mut again = BTreeSet::new();
+    for row in group.tx.query(ARRIVE, &params).await? {
+        let n = row::int(&row, 0).unwrap_or(0);
+        if !row::flag(&row, 1) {
+            again.insert(n);
+        } else if let Some(one) = coming.iter().find(|one| one.n == n) {
+            // By the contract, which says whether those that are parked are passed.
+            lane::turn(group, one.lane, None).await?;
+        }
+    }
+    coming.retain(|one| again.contains(&one.n));
+    Ok(coming)
 }

@@ -27,7 +27,8 @@ struct Exchanging<'a> {
 struct Done {
     exchanged: Exchanged,
     taken: Taken,
-    alerts: usize,
+    /// Something is due that this exchange did not look for.
+    wakes: bool,
 }
 
 /// Settles, renews and claims; whether a relay of this process should look again.
@@ -55,6 +56,8 @@ impl Work for Exchanging<'_> {
         // Settles are sent first, so that what they free may be found.
         let (ended, found) = join(settling.end_plain(tx), try_join_all(looks)).await;
         let (ended, found) = (ended?, found?);
+        // These looks have seen the turns that plain settles gave.
+        let mut early = tx.take_fresh();
         let mut group = match found.first() {
             Some(found) => {
                 store.told(found.now);
@@ -67,7 +70,11 @@ impl Work for Exchanging<'_> {
         done.settled = settling.end_others(&mut group, &ended, &mut parked).await?;
         done.lost = renew(&mut group, &exchange.renewals).await?;
         let mut taken = Taken::default();
+        // What the other settles made due was not there yet when these looks were sent.
+        let mut fresh = tx.take_fresh();
         for (from, mut found) in exchange.claim_from.iter().zip(found) {
+            early.remove(from.destination.as_str());
+            let mut is_fresh = fresh.remove(from.destination.as_str());
             loop {
                 let before = taken.len();
                 let most = from.limit.min(exchange.claim_limit);
@@ -76,24 +83,30 @@ impl Work for Exchanging<'_> {
                 claim::take(&mut group, (exchange, from), found, left, both).await?;
                 // What ended, was parked or put off gave its place to others, and its lane's turn.
                 let left = left.saturating_sub(taken.len() - before);
-                if !taken.take_freed() || left == 0 {
+                let look_again = std::mem::take(&mut is_fresh) | taken.take_freed();
+                if !look_again || left == 0 {
+                    done.more |= look_again;
                     break;
                 }
                 // Else they would be found again.
                 taken.write(tx, &exchange.owner).await?;
-                found = claim::look(tx, store, from, left).await?;
+                found = claim::look_again(tx, store, from, left).await?;
             }
         }
+        // Claims freed only what was looked at again.
+        drop(tx.take_fresh());
         parked.extend(done.parked.iter().cloned());
         // Last, so that no alert is claimed by the exchange that made it.
         let alerts = alert::record(&mut group, exchange.announce.as_ref(), &parked).await?;
         group.flush().await?;
         tx.commit_with(taken.write(tx, &exchange.owner)).await?;
-        Ok(Done { exchanged: done, taken, alerts })
+        let wakes = alerts > 0 || !fresh.is_empty() || !early.is_empty();
+        Ok(Done { exchanged: done, taken, wakes })
     }
 
-    /// What was handed back or put off may be due for others, and so are alerts.
+    /// What was handed back or put off may be due for others, and so are alerts, and what was freed
+    /// where this exchange claims nothing.
     fn wakes(&self, done: &Done) -> bool {
-        done.alerts > 0 || done.exchanged.settled.contains(&Settled::Open(State::Pending))
+        done.wakes || done.exchanged.settled.contains(&Settled::Open(State::Pending))
     }
 }

@@ -54,9 +54,16 @@ impl From<tokio_postgres::Error> for Failure {
         let said = words(&error);
         match error.code() {
             Some(code) => match code.code() {
-                "40001" | "40P01" | "55P03" => Self::Again(said),
-                // A statement or lock that took too long, or was cancelled by a person.
-                "57014" => Self::Unavailable(said),
+                "40001" | "40P01" => Self::Again(said),
+                // Two gave the turn of a lane, and one of them from an older look.
+                "23505" if is_turn(&error) => Self::Again(said),
+                "55P03" => Self::Unavailable(format!(
+                    "another transaction holds a row that this needs: end it \
+                     (pg_blocking_pids tells whose it is), or try again later: {said}"
+                )),
+                // A statement that took too long or was cancelled by a person; a session that stood
+                // still in its transaction.
+                "57014" | "25P03" => Self::Unavailable(said),
                 _ if is_unavailable(code) => Self::Unavailable(said),
                 _ => Self::Broken(said),
             },
@@ -64,6 +71,10 @@ impl From<tokio_postgres::Error> for Failure {
             None => Self::Broken(said),
         }
     }
+}
+
+fn is_turn(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().and_then(|said| said.constraint()) == Some("delivery_turn")
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {

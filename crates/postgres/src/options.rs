@@ -17,16 +17,30 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long one statement may take at the server; 0: without end. Default 30 s.
     pub statement_timeout: Duration,
+    /// How long one statement may wait for a row that another transaction holds, such as a report in
+    /// an open transaction of yours; 0: as long as the statement may take. Default 5 s.
+    pub lock_timeout: Duration,
+    /// How long the server lets a transaction of this process stand still, and what it holds with
+    /// it, before it ends the session; 0: without end. Default 30 s.
+    pub idle_timeout: Duration,
     /// A pooler in transaction mode stands between, such as `PgBouncer`: nothing is prepared, and
     /// settings are made in each transaction. Default: no.
     pub pooler: bool,
     /// Bodies of more bytes are refused, and park where they stand. Default 1 MiB.
     pub body_bytes_max: usize,
-    /// Wait for NOTIFY, too, so that a relay hears of other processes' commits at once; needs a
-    /// connection of its own and does not go through a pooler. Default: no.
+    /// Wait for NOTIFY, too, so that a relay hears of other processes' commits at once, and tell
+    /// those that wait of ours. Needs a connection of its own, which does not go through a pooler in
+    /// transaction mode; and while many commit such news, the server lets one commit at a time.
+    /// Polling stays the truth. Default: no.
     pub listen: bool,
+<<<<<<< HEAD
     /// How the server's certificate is judged, where the connection is encrypted.
     pub tls: Tls,
+=======
+    /// How long a connection that listens may hear nothing before it is probed, and how long it has
+    /// to answer before it is replaced. Default 15 s.
+    pub heartbeat: Duration,
+>>>>>>> pgnext
 }
 
 impl Default for Options {
@@ -36,10 +50,16 @@ impl Default for Options {
             connections: 8,
             connect_timeout: Duration::from_secs(10),
             statement_timeout: Duration::from_secs(30),
+            lock_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(30),
             pooler: false,
             body_bytes_max: 1 << 20,
             listen: false,
+<<<<<<< HEAD
             tls: Tls::default(),
+=======
+            heartbeat: Duration::from_secs(15),
+>>>>>>> pgnext
         }
     }
 }

@@ -60,6 +60,7 @@ impl Work for Resume<'_> {
         if tx.query(RESUME, &[&name]).await?.is_empty() {
             return Ok(false);
         }
+        tx.has_news();
         let group = Group::begin(tx, store).await?;
         let action = Action { verb: "resume", about: name, actor };
         let reason = Some(reason.as_str()).filter(|reason| !reason.is_empty());

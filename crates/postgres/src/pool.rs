@@ -9,6 +9,7 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Object, RecyclingMethod, Runtime};
 use tokio_postgres::Config;
 
+use crate::claim::Floors;
 use crate::failure::Failure;
 use crate::options::Options;
 use crate::statement::Texts;
@@ -34,24 +35,27 @@ const SESSION: [(&str, &str); 8] = [
 pub(crate) struct Settings {
     pub(crate) options: Options,
     pub(crate) texts: Texts,
+    /// By which those that listen hear of commits. A name has 63 bytes at most, a schema's 54.
+    pub(crate) channel: String,
     begin: String,
     begin_snapshot: String,
 }
 
 impl Settings {
     pub(crate) fn new(options: Options) -> Self {
-        let texts = Texts::new(&options.schema);
+        let (texts, channel) = (Texts::new(&options.schema), format!("{}_wake", options.schema));
         let mut local = String::new();
         if options.pooler {
             for (name, value) in SESSION.iter().filter(|(name, _)| !name.starts_with("default_")) {
                 local.push_str(&format!("; SET LOCAL {name} = '{value}'"));
             }
-            let timeout = options.statement_timeout.as_millis();
-            local.push_str(&format!("; SET LOCAL statement_timeout = {timeout}"));
+            for (name, limit) in limits(&options) {
+                local.push_str(&format!("; SET LOCAL {name} = {}", limit.as_millis()));
+            }
         }
         let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED{local}");
         let begin_snapshot = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{local}");
-        Self { options, texts, begin, begin_snapshot }
+        Self { options, texts, channel, begin, begin_snapshot }
     }
 
     /// The text that begins a transaction.
@@ -65,6 +69,8 @@ impl Settings {
 pub(crate) struct Pool {
     pool: deadpool_postgres::Pool,
     pub(crate) settings: Settings,
+    /// Where claims begin to look, by destination.
+    pub(crate) floors: Floors,
     jitter: AtomicU64,
 }
 
@@ -72,11 +78,7 @@ impl Pool {
     /// A pool that has not connected yet.
     pub(crate) fn new(target: &Target, options: Options) -> Result<Self, Failure> {
         let Target { mut config, tls } = target.clone();
-        config.connect_timeout(options.connect_timeout);
-        config.keepalives_idle(Duration::from_secs(15));
-        if config.get_application_name().is_none() {
-            config.application_name("counterfoil");
-        }
+        prepare(&mut config, &options);
         if !options.pooler {
             config.options(session_options(&config, &options));
         }
@@ -90,7 +92,8 @@ impl Pool {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| Failure::broken(error.to_string()))?;
-        Ok(Self { pool, settings: Settings::new(options), jitter: AtomicU64::new(1) })
+        let (settings, floors) = (Settings::new(options), Floors::default());
+        Ok(Self { pool, settings, floors, jitter: AtomicU64::new(1) })
     }
 
     /// A transaction; it reaches the server with its first statement.
@@ -101,6 +104,11 @@ impl Pool {
     /// A transaction that only reads, and sees one moment.
     pub(crate) async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
         Ok(Tx::new(self.client().await?, &self.settings, true))
+    }
+
+    /// One statement that reads.
+    pub(crate) async fn glance(&self) -> Result<Tx<'_>, Failure> {
+        Ok(Tx::glance(self.client().await?, &self.settings))
     }
 
     /// A connection by itself.
@@ -128,10 +136,33 @@ impl Pool {
     }
 }
 
+/// What all our connections have: a name, and an end where the other side is gone.
+pub(crate) fn prepare(config: &mut Config, options: &Options) {
+    config.connect_timeout(options.connect_timeout);
+    config.keepalives_idle(Duration::from_secs(15));
+    config.keepalives_interval(Duration::from_secs(5));
+    config.keepalives_retries(3);
+    config.tcp_user_timeout(Duration::from_secs(30));
+    if config.get_application_name().is_none() {
+        config.application_name("counterfoil");
+    }
+}
+
 /// The `options` of a session, behind those that the URL gives.
 fn session_options(config: &Config, options: &Options) -> String {
     let mut words: Vec<String> = config.get_options().map(str::to_owned).into_iter().collect();
     words.extend(SESSION.iter().map(|(name, value)| format!("-c {name}={value}")));
-    words.push(format!("-c statement_timeout={}", options.statement_timeout.as_millis()));
+    let limit = |(name, limit): (&str, Duration)| format!("-c {name}={}", limit.as_millis());
+    words.extend(limits(options).map(limit));
     words.join(" ")
+}
+
+/// How long the server lets a session of ours take, wait for somebody else, or keep others waiting
+/// while it is frozen.
+fn limits(options: &Options) -> [(&'static str, Duration); 3] {
+    [
+        ("statement_timeout", options.statement_timeout),
+        ("lock_timeout", options.lock_timeout),
+        ("idle_in_transaction_session_timeout", options.idle_timeout),
+    ]
 }

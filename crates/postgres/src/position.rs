@@ -253,6 +253,9 @@ pub(crate) async fn update(
             ],
         )
         .await?;
+    if let Some(at) = next.available_at {
+        group.tx.made_due(subject.destination, at, group.now);
+    }
     Ok(!changed.is_empty())
 }
 

@@ -48,6 +48,7 @@ impl Work for Restored<'_> {
             count += doubted.len() as u64;
             write(&group, &doubted).await?;
         }
+        tx.made_due_anywhere();
         let action = Action { verb: "restored", about: "store", actor: &self.actor };
         let reason = restored_reason(self.at);
         let after = format!("{count} open deliveries in doubt");

@@ -52,6 +52,7 @@ const SOURCE: Statement = statement!("schema/source");
 
 /// What every migration is told. A pooler may have left another setting, or a role has its own.
 const SETTINGS: &str = "SET LOCAL counterfoil.own = 'on'; SET LOCAL statement_timeout = 0; \
+     SET LOCAL lock_timeout = 0; \
      SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL client_min_messages = warning; \
      SET LOCAL search_path = pg_catalog; SET LOCAL check_function_bodies = on; \
      SET LOCAL standard_conforming_strings = on";

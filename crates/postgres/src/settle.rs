@@ -11,6 +11,7 @@ use counterfoil_core::domain::{
     transition,
 };
 use counterfoil_core::port::store::{Claimed, Ended, ParkedNow, Renew, Settle, Settled};
+use futures_util::future::try_join;
 
 use crate::failure::Failure;
 use crate::group::Group;
@@ -101,7 +102,19 @@ impl<'a> Settling<'a> {
             &evidence,
             &sources,
         ];
-        let ended = tx.query(SETTLE_COMPLETED, &columns).await?;
+        let mut freed = Freed::default();
+        for (at, _) in &self.plain {
+            if let Some((lane, on_parked)) = lane(&self.settles[*at]) {
+                freed.add(lane, on_parked);
+            }
+        }
+        let settle = tx.query(SETTLE_COMPLETED, &columns);
+        if freed.is_empty() {
+            let ended = settle.await?;
+            return Ok(ended.iter().filter_map(|row| crate::row::int(row, 0)).collect());
+        }
+        // Behind the settles and before the looks, in one round trip: who gets the turn is found.
+        let (ended, _) = try_join(settle, freed.give(tx, None)).await?;
         Ok(ended.iter().filter_map(|row| crate::row::int(row, 0)).collect())
     }
 
@@ -114,7 +127,6 @@ impl<'a> Settling<'a> {
         parked: &mut Vec<ParkedNow>,
     ) -> Result<Vec<Settled>, Failure> {
         let mut settled: Vec<Option<Settled>> = vec![None; self.settles.len()];
-        let mut freed = Freed::default();
         let completed = ReceiptOutcome::Completed.name();
         let ended: std::collections::HashSet<i64> = ended.iter().copied().collect();
         for (at, receipt) in &self.plain {
@@ -122,12 +134,6 @@ impl<'a> Settling<'a> {
                 continue;
             }
             settled[*at] = Some(Settled::Ended(completed));
-            if let Some((lane, on_parked)) = lane(&self.settles[*at]) {
-                freed.add(lane, on_parked);
-            }
-        }
-        if !freed.is_empty() {
-            freed.give(group).await?;
         }
         let mut order: Vec<usize> =
             (0..settled.len()).filter(|at| settled[*at].is_none()).collect();
@@ -277,10 +283,10 @@ pub(crate) async fn renew(group: &mut Group<'_>, renewals: &[Renew]) -> Result<V
                 continue;
             }
         };
-        let before = stands.position;
+        let Stands { position: before, destination, .. } = *stands;
         let renewed = Input::Renewed { token: renew.token };
         let next = transition(&before, renewed, &renew.terms, group.now);
-        let subject = Subject::new(renew.n, "", "");
+        let subject = Subject::new(renew.n, "", &destination);
         if !matches!(position::write(group, subject, &before, next).await?, Written::Open(_)) {
             lost.push(renew.n);
         }

@@ -12,12 +12,13 @@ use counterfoil_core::domain::Micros;
 use counterfoil_core::port::{Clock, SystemClock};
 use tokio_postgres::{Client, Config};
 
-use crate::claim::Floors;
 use crate::destination::Agreed;
 use crate::failure::Failure;
 use crate::lane::LaneCursor;
+use crate::listen::{self, Listener};
 use crate::options::Options;
 use crate::pool::Pool;
+use crate::pooled;
 use crate::schema::{self, SchemaError};
 use crate::time::ServerTime;
 use crate::tx::Tx;
@@ -48,7 +49,7 @@ impl From<Failure> for OpenError {
             Failure::Again(why)
             | Failure::Unavailable(why)
             | Failure::NotKnown(why)
-            | Failure::Broken(why) => Self::Server(why),
+            | Failure::Broken(why) => Self::Server(pooled::explained(why)),
         }
     }
 }
@@ -68,9 +69,9 @@ pub struct PostgresStore {
 pub(crate) struct Inner {
     pub(crate) source: Arc<str>,
     pub(crate) pool: Pool,
-    pub(crate) wake: Wake,
-    /// Where claims begin to look, by destination.
-    pub(crate) floors: Floors,
+    pub(crate) wake: Arc<Wake>,
+    /// Wakes who waits of what others tell, if that is asked for.
+    _listener: Option<Listener>,
     /// Stored contracts that were read and found to be ours.
     pub(crate) agreed: Agreed,
     /// Where sweeps are among the lanes.
@@ -169,15 +170,21 @@ impl PostgresStore {
     ) -> Result<Self, OpenError> {
         let pool = Pool::new(target, options.clone())?;
         let client = pool.client().await?;
+        if !options.pooler {
+            pooled::check(&client).await?;
+        }
         let found = schema::read(&client, &options.schema).await?;
         drop(client);
         let time = ServerTime::default();
         time.told(found.now, &*clock);
+        let wake = Arc::new(Wake::default());
+        let listen = || listen::begin(target, &pool.settings.channel, &options, Arc::clone(&wake));
+        let _listener = options.listen.then(listen);
         let inner = Inner {
             source: found.source.into(),
             pool,
-            wake: Wake::default(),
-            floors: Floors::default(),
+            wake,
+            _listener,
             agreed: Agreed::default(),
             lanes: LaneCursor::default(),
             time,

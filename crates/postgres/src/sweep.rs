@@ -56,6 +56,7 @@ impl Work for Sweep<'_> {
         };
         let now = row::time(&look, 0).unwrap_or_default();
         let (has_expired, is_long) = (row::flag(&look, 1), row::flag(&look, 2));
+        let has_notes = row::flag(&look, 3);
         if self.limit == 0 {
             return Ok(Swept { more: has_expired, ..Swept::default() });
         }
@@ -65,10 +66,11 @@ impl Work for Sweep<'_> {
         if has_expired {
             self.end_expired(&mut group, &mut swept).await?;
         }
-        for (destination, key) in self.store.lanes.look(tx, self.limit).await? {
-            let lane = Lane { destination: &destination, key: &key };
-            swept.promoted += lane::turn(&group, lane, None).await?;
+        if has_notes {
+            swept.promoted += lane::give_noted(&group, self.limit).await?.turns;
         }
+        let stuck = self.store.lanes.look(tx, self.limit).await?;
+        swept.promoted += lane::give(&group, &stuck).await?.turns;
         alert::record(&mut group, self.announce.as_ref(), &swept.parked).await?;
         group.flush().await?;
         if is_long {

@@ -3,21 +3,28 @@
 //! Guarantees: dropped without an end, its connection is closed, and the server rolls back; a
 //! failure of COMMIT without an answer is told as not known. Does not: try again.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
+use std::time::Instant;
 
+use counterfoil_core::domain::Micros;
 use deadpool_postgres::Object;
 use futures_util::future::join;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::claim::{FLOOR_MARGIN, Floors};
 use crate::failure::{Failure, words};
 use crate::param::Param;
 use crate::pool::Settings;
-use crate::statement::Statement;
+use crate::statement::{Statement, statement};
+
+const NOTIFY: Statement = statement!("notify");
 
 /// A transaction: writes under READ COMMITTED, reads of one moment under REPEATABLE READ.
 pub(crate) struct Tx<'a> {
@@ -29,12 +36,84 @@ pub(crate) struct Tx<'a> {
     ended: AtomicBool,
     /// Who sends next: a statement that must be prepared first keeps its place before later ones.
     turn: Mutex<()>,
+    since: Instant,
+    due: std::sync::Mutex<MadeDue>,
+}
+
+/// What a transaction made due at its time or before.
+#[derive(Default)]
+struct MadeDue {
+    /// By destination, how long before the transaction's time, in µs; the longest.
+    behind: BTreeMap<String, i64>,
+    /// Destinations where that is, since somebody asked last.
+    fresh: BTreeSet<String>,
+    /// Anywhere, and of any time.
+    anywhere: bool,
+    /// Others should look, be it due now or later.
+    news: bool,
 }
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(client: Object, settings: &'a Settings, is_snapshot: bool) -> Self {
         let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { client: Some(client), settings, is_snapshot, begun, ended, turn: Mutex::new(()) }
+        let (turn, since, due) = (Mutex::new(()), Instant::now(), std::sync::Mutex::default());
+        Self { client: Some(client), settings, is_snapshot, begun, ended, turn, since, due }
+    }
+
+    /// One statement that reads, by itself: nothing is begun, and nothing is to be ended. Where a
+    /// pooler stands between it is a transaction, since settings are made in one.
+    pub(crate) fn glance(client: Object, settings: &'a Settings) -> Self {
+        let tx = Self::new(client, settings, true);
+        tx.begun.store(!settings.options.pooler, Ordering::Release);
+        tx.ended.store(!settings.options.pooler, Ordering::Release);
+        tx
+    }
+
+    /// Something at the destination is due since `at`, which is `now` or before.
+    pub(crate) fn made_due(&self, destination: &str, at: Micros, now: Micros) {
+        let behind = now.since(at).as_micros();
+        if behind < 0 {
+            return;
+        }
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let longest = due.behind.entry(destination.to_owned()).or_insert(behind);
+        *longest = behind.max(*longest);
+        due.fresh.insert(destination.to_owned());
+    }
+
+    /// Something is due somewhere, since any time.
+    pub(crate) fn made_due_anywhere(&self) {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner).anywhere = true;
+    }
+
+    /// Others should look after COMMIT, whatever is due when.
+    pub(crate) fn has_news(&self) {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner).news = true;
+    }
+
+    /// Where something was made due since the last question.
+    pub(crate) fn take_fresh(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.due.lock().unwrap_or_else(PoisonError::into_inner).fresh)
+    }
+
+    /// Whether others may find something after COMMIT.
+    fn is_news(&self) -> bool {
+        let due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        due.news || due.anywhere || !due.behind.is_empty()
+    }
+
+    /// Committed: claims that began to look later than what it made due look from the beginning.
+    pub(crate) fn lower(&self, floors: &Floors) {
+        let took = i64::try_from(self.since.elapsed().as_micros()).unwrap_or(i64::MAX);
+        let due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        if due.anywhere {
+            floors.forget_all();
+        }
+        for (destination, behind) in &due.behind {
+            if behind.saturating_add(took) > FLOOR_MARGIN / 2 {
+                floors.forget(destination);
+            }
+        }
     }
 
     fn client(&self) -> Result<&Object, Failure> {
@@ -101,6 +180,20 @@ impl<'a> Tx<'a> {
             self.ended.store(true, Ordering::Release);
             return Ok(());
         }
+        if self.settings.options.listen && self.is_news() {
+            let (told, committed) = join(self.tell(), self.send_commit()).await;
+            // A transaction that failed answers COMMIT with a rollback, and with no error.
+            return committed.and(told);
+        }
+        self.send_commit().await
+    }
+
+    /// Tells those that listen, when it commits.
+    async fn tell(&self) -> Result<(), Failure> {
+        self.run(NOTIFY, &[&self.settings.channel]).await.map(drop)
+    }
+
+    async fn send_commit(&self) -> Result<(), Failure> {
         let client = self.client()?;
         let turn = self.turn.lock().await;
         match sent(turn, client.batch_execute("COMMIT")).await {
@@ -146,9 +239,9 @@ impl<'a> Tx<'a> {
 
     /// Rolls back, so that the connection can be used again.
     pub(crate) async fn rollback(self) {
-        let begun = self.begun.load(Ordering::Acquire);
+        let is_open = self.begun.load(Ordering::Acquire) && !self.ended.load(Ordering::Acquire);
         let Ok(client) = self.client() else { return };
-        if !begun || client.batch_execute("ROLLBACK").await.is_ok() {
+        if !is_open || client.batch_execute("ROLLBACK").await.is_ok() {
             self.ended.store(true, Ordering::Release);
         }
     }

@@ -82,6 +82,7 @@ impl Pool {
                 Err(failure) => Err(failure),
             };
             if let Ok(answer) = told {
+                tx.lower(&self.floors);
                 return Ok(answer);
             }
             if matches!(told, Err(Failure::Again(_) | Failure::Broken(_))) {
@@ -99,8 +100,10 @@ impl Pool {
             Ok(answer) => tx.commit_if_open().await.map(|()| answer),
             Err(failure) => Err(failure),
         };
-        if matches!(done, Err(Failure::Again(_) | Failure::Broken(_))) {
-            tx.rollback().await;
+        match done {
+            Ok(_) => tx.lower(&self.floors),
+            Err(Failure::Again(_) | Failure::Broken(_)) => tx.rollback().await,
+            Err(_) => {}
         }
         done
     }

@@ -49,7 +49,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let Running { claimed, started_at, began, lost, trace, .. } = running;
         let took = Span::from_std(at.saturating_duration_since(began));
         let settle = Settle { claimed, ended, started_at, burns, seed, terms };
-        self.settler.push(Unsettled { settle, at, took, lost, back, trace });
+        self.settler.push(Unsettled { settle, at, took, lost, back, trace, held: 0 });
     }
 
     /// Hands back what did not begin in time: a machine that slept must not take its own attempts

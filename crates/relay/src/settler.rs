@@ -31,10 +31,15 @@ pub(crate) struct Unsettled {
     pub(crate) back: &'static str,
     /// Its span, if it has one.
     pub(crate) trace: Option<TraceContext>,
+    /// How often another transaction held its delivery.
+    pub(crate) held: u32,
 }
 
-/// How long a settle is put off whose delivery another transaction holds.
-const HELD_PAUSE: Duration = Duration::from_millis(20);
+/// How long a settle is first put off whose delivery another transaction holds; doubled each time.
+/// A writer of the same lane holds it for a moment, and the lane waits for this settle.
+const HELD_PAUSE: Duration = Duration::from_millis(5);
+/// The longest of these pauses: a worker's report may hold it for as long as its transaction lasts.
+const HELD_PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// One settle that goes alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,8 +103,10 @@ impl Settler {
     }
 
     /// Another transaction holds its delivery: it goes again a little later, with the others.
-    pub(crate) fn hold(&mut self, unsettled: Unsettled, now: Instant) {
-        self.held.push((now + HELD_PAUSE, unsettled));
+    pub(crate) fn hold(&mut self, mut unsettled: Unsettled, now: Instant) {
+        let pause = HELD_PAUSE.saturating_mul(1 << unsettled.held.min(8)).min(HELD_PAUSE_MAX);
+        unsettled.held = unsettled.held.saturating_add(1);
+        self.held.push((now + pause, unsettled));
     }
 
     /// How many wait, those aside and held included.

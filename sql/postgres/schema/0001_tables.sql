@@ -183,6 +183,13 @@ CREATE TABLE cf.lane(
   PRIMARY KEY(destination, ordering_key)
 ) WITH (fillfactor = 70);
 
+-- Lanes whose turn is left to a sweep. Without a key: a note waits for nobody, and two of one lane
+-- are looked at once.
+CREATE TABLE cf.lane_freed(
+  destination  text COLLATE "C" NOT NULL,
+  ordering_key text COLLATE "C" NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 5000);
+
 CREATE TABLE cf.destination(
   paused_at  bigint,
   name       text COLLATE "C" NOT NULL PRIMARY KEY,

@@ -151,8 +151,7 @@ WHEN ((current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
 EXECUTE FUNCTION cf.outbox_guard();
 
 -- The lane's row is locked until the writer's COMMIT, so places follow commits. Behind any other
--- open command of its lane a new one waits; where that one is parked and may be passed, the sweep
--- gives the turn on.
+-- open command of its lane a new one waits; see outbox_arrived.
 CREATE FUNCTION cf.outbox_made() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -186,6 +185,62 @@ WHEN ((current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
       OR current_setting('check_function_bodies') = 'on'))
   OR NOT has_table_privilege('cf.delivery'::regclass, 'UPDATE'))
 EXECUTE FUNCTION cf.outbox_made();
+
+-- At COMMIT: who was before a command when it came may have ended since, and did not see it. The
+-- only one before it is held until COMMIT has ended, a moment, so that its end sees this one; where
+-- another holds it, or only parked ones are before it, a note tells a sweep. Behind two there is
+-- nothing to do: the nearer one gives the turn on.
+CREATE FUNCTION cf.outbox_arrived() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  own CONSTANT text := coalesce(current_setting('counterfoil.own', true), '');
+  place bigint;
+  before bigint[];
+BEGIN
+  -- By the primary key of delivery. Who has the turn, or has ended, waits for nobody.
+  SELECT d.key_seq INTO place FROM cf.delivery d WHERE d.n = NEW.n AND d.turn IS NULL;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  -- Above READ COMMITTED one sees what stood at the beginning.
+  IF current_setting('transaction_isolation') = 'read committed' THEN
+    -- By delivery_lane, here and below.
+    before := ARRAY(SELECT d.n FROM cf.delivery d
+      WHERE d.destination = NEW.destination AND d.ordering_key = NEW.ordering_key
+        AND d.key_seq < place AND d.state NOT IN ('dead', 'uncertain', 'conflict')
+      ORDER BY d.key_seq DESC LIMIT 2);
+    IF cardinality(before) = 2 THEN
+      RETURN NULL;
+    ELSIF cardinality(before) = 1 THEN
+      PERFORM FROM cf.delivery d
+      WHERE d.n = before[1] AND d.state NOT IN ('dead', 'uncertain', 'conflict')
+      FOR KEY SHARE SKIP LOCKED;
+      IF FOUND THEN
+        RETURN NULL;
+      END IF;
+    ELSIF NOT EXISTS (SELECT FROM cf.delivery d
+      WHERE d.destination = NEW.destination AND d.ordering_key = NEW.ordering_key
+        AND d.key_seq < place) THEN
+      PERFORM set_config('counterfoil.own', 'on', true);
+      UPDATE cf.delivery d SET turn = 1, available_at = greatest(cf.micros(), NEW.not_before)
+      WHERE d.n = NEW.n;
+      PERFORM set_config('counterfoil.own', own, true);
+      RETURN NULL;
+    END IF;
+  END IF;
+  PERFORM set_config('counterfoil.own', 'on', true);
+  INSERT INTO cf.lane_freed(destination, ordering_key) VALUES (NEW.destination, NEW.ordering_key);
+  PERFORM set_config('counterfoil.own', own, true);
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER outbox_arrived AFTER INSERT ON cf.outbox
+DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+WHEN (NEW.ordering_key IS NOT NULL AND (
+  (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
+    AND (current_setting('row_security') = 'on'
+      OR current_setting('check_function_bodies') = 'on'))
+  OR NOT has_table_privilege('cf.delivery'::regclass, 'UPDATE')))
+EXECUTE FUNCTION cf.outbox_arrived();
 
 -- For each row: an upsert that finds nothing to update is an insert.
 CREATE TRIGGER outbox_stays BEFORE UPDATE OR DELETE ON cf.outbox FOR EACH ROW

@@ -104,6 +104,16 @@ EXECUTE FUNCTION cf.refuse('CF0126 lanes are Counterfoil''s own: order follows f
 CREATE TRIGGER lane_no_truncate BEFORE TRUNCATE ON cf.lane FOR EACH STATEMENT
 EXECUTE FUNCTION cf.refuse('CF0126 lanes are Counterfoil''s own: order follows from commits');
 
+CREATE TRIGGER lane_freed_no_insert BEFORE INSERT ON cf.lane_freed FOR EACH STATEMENT
+WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
+  AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))
+EXECUTE FUNCTION cf.refuse('CF0126 lanes are Counterfoil''s own: order follows from commits');
+CREATE TRIGGER lane_freed_stays BEFORE UPDATE OR DELETE ON cf.lane_freed FOR EACH STATEMENT
+WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on')
+EXECUTE FUNCTION cf.refuse('CF0126 lanes are Counterfoil''s own: order follows from commits');
+CREATE TRIGGER lane_freed_no_truncate BEFORE TRUNCATE ON cf.lane_freed FOR EACH STATEMENT
+EXECUTE FUNCTION cf.refuse('CF0126 lanes are Counterfoil''s own: order follows from commits');
+
 CREATE TRIGGER destination_no_insert BEFORE INSERT ON cf.destination FOR EACH STATEMENT
 WHEN (current_setting('counterfoil.own', true) IS DISTINCT FROM 'on'
   AND (current_setting('row_security') = 'on' OR current_setting('check_function_bodies') = 'on'))

@@ -2,8 +2,8 @@
 -- report writes: receipt, contradiction, tally, the end of a delivery.
 --
 -- Everything is checked by RAISE before anything is written. Locks are taken in the order of the
--- whole product: the delivery, then the receipt. The next command of a lane is promoted by the
--- sweep, not here: a report takes no lane's row.
+-- whole product: the delivery, then the receipt. A report takes no row of
+-- another command: where one may wait behind it, a note tells the sweep, which gives the turn on.
 
 -- One report, carried out: recorded, repeated or contradiction. Under READ COMMITTED each look sees
 -- what was committed before it; above that, who comes second hears 40001 and tries again.
@@ -61,6 +61,15 @@ BEGIN
       open.token, open.first_sent_at, open.key_seq, open.digest, open.row_digest, cf.micros());
     INSERT INTO cf.tally(destination, outcome, count) VALUES (open.destination, $2, 1);
     DELETE FROM cf.delivery d WHERE d.n = number;
+    -- By delivery_lane. Who comes while this one ends cannot hold it, and leaves a note of its own;
+    -- who held it was waited for, and is seen here, but for a snapshot of before.
+    IF open.ordering_key IS NOT NULL AND (open.turn IS NOT NULL OR open.state <> 'pending')
+      AND (current_setting('transaction_isolation') <> 'read committed'
+        OR EXISTS (SELECT FROM cf.delivery d WHERE d.destination = open.destination
+          AND d.ordering_key = open.ordering_key)) THEN
+      INSERT INTO cf.lane_freed(destination, ordering_key)
+      VALUES (open.destination, open.ordering_key);
+    END IF;
     PERFORM set_config('counterfoil.own', own, true);
     RETURN 'recorded';
   END IF;

@@ -78,6 +78,14 @@ RETURNS text LANGUAGE sql VOLATILE AS $$
   SELECT cf.enqueue($1, $2, $3, convert_to($4::text, 'UTF8'), $5, $6, $7, $8, $9, $10)
 $$;
 
+-- Tells relays that listen to look now, at COMMIT; once a transaction is enough, however many
+-- commands it wrote. Relays that do not listen find them by polling.
+CREATE FUNCTION cf.wake() RETURNS void LANGUAGE sql VOLATILE AS $$
+  SELECT pg_catalog.pg_notify(s.nspname || '_wake', '')
+  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace s ON s.oid = p.pronamespace
+  WHERE p.oid = 'cf.micros()'::pg_catalog.regprocedure
+$$;
+
 -- A worker reports that the command has its effect: recorded, repeated, or contradiction where
 -- another outcome stands. With the token of Counterfoil-Token it raises unless that is the newest
 -- of an open command.

@@ -5,10 +5,13 @@
 
 mod cut;
 mod dead_rows;
+mod disk_full;
 mod durable;
 mod frozen;
 mod many;
+mod moved;
 mod order;
+mod pooler;
 mod pools;
 mod restarts;
 mod scene;

@@ -3,7 +3,7 @@
 use crate::server::{Stranger, TestSchema, refusal};
 
 /// Each table, the code that guards it, and a row.
-const TABLES: [(&str, &str, &str); 13] = [
+const TABLES: [(&str, &str, &str); 14] = [
     ("delivery", "CF0120", "(n, state, destination) VALUES (7, 'pending', 'd')"),
     (
         "receipt",
@@ -37,6 +37,7 @@ const TABLES: [(&str, &str, &str); 13] = [
          VALUES ('s', 'n', 1, 1, '', 1764421200000000)",
     ),
     ("lane", "CF0126", "(destination, ordering_key, last) VALUES ('d', 'k', 1)"),
+    ("lane_freed", "CF0126", "(destination, ordering_key) VALUES ('d', 'k')"),
     ("destination", "CF0127", "(name) VALUES ('d')"),
     ("tally", "CF0128", "(destination, outcome, count) VALUES ('d', 'completed', 1)"),
     (

@@ -92,19 +92,23 @@ async fn what_is_archived_is_compared_by_its_digest() {
     assert_eq!(forger.number("SELECT count(*) FROM cf.event").await, 0);
 }
 
-/// While the head of a lane ends, the next one comes: neither transaction sees the other.
+/// While the head of a lane ends, the next one comes: neither transaction sees the other, and a note
+/// tells a sweep. Nobody waits for the one that ends, which may be a transaction of the user's.
 #[tokio::test]
 async fn a_turn_is_not_lost_between_an_end_and_an_arrival() {
     let schema = TestSchema::new().await;
     let (store, settle) = (schema.store().await, schema.forger().await);
     store.enqueue(vec![in_lane("head", "k")]).await.unwrap();
     settle.run("BEGIN; DELETE FROM cf.delivery").await.unwrap();
-    let next = enqueue(&store, vec![in_lane("next", "k")]);
-    wait_for_lock(&settle).await;
+    let next = store.enqueue(vec![in_lane("next", "k")]).await.unwrap();
+    assert_eq!(next, [Ok(Recorded::Recorded)]);
+    // The note stays while the one before it is held.
+    assert_eq!(store.sweep(9, None).await.unwrap().promoted, 0);
     settle.run("COMMIT").await.unwrap();
-    assert_eq!(next.await.unwrap(), [Ok(Recorded::Recorded)]);
+    assert_eq!(store.sweep(9, None).await.unwrap().promoted, 1);
     let story = store.show("next").await.unwrap().unwrap();
     assert!(story.listed.available_at.is_some(), "nobody would give it the turn");
+    assert_eq!(settle.number("SELECT count(*) FROM cf.lane_freed").await, 0);
 }
 
 /// Behind a backlog nobody waits for who is settled, and holds nobody up.

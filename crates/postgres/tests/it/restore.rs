@@ -49,7 +49,7 @@ fn load(url: &str, script: &str) -> Result<(), String> {
     Err(String::from_utf8_lossy(&done.stderr).into_owned())
 }
 
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "archived",
     "attempt",
     "contradiction",
@@ -59,6 +59,7 @@ const TABLES: [&str; 16] = [
     "inbox",
     "input",
     "lane",
+    "lane_freed",
     "meta",
     "operator_action",
     "outbox",
@@ -103,6 +104,7 @@ async fn filled() -> TestSchema {
              INSERT INTO cf.destination(name) VALUES ('d');
              INSERT INTO cf.operator_action(verb, about, actor, recorded_at)
              VALUES ('retry', 'a', 'me', 1764421200000000);
+             INSERT INTO cf.lane_freed(destination, ordering_key) VALUES ('d', 'K');
              INSERT INTO cf.stream(stream, head) VALUES ('e', 1);
              INSERT INTO cf.snapshot(stream, name, version, seq, state, recorded_at)
              VALUES ('e', 'n', 1, 1, '', 1764421200000000)",

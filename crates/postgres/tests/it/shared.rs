@@ -82,5 +82,6 @@ fn keep(server: PrivateServer, users: &Path) {
     keeper.args(["sh", "-c", KEEPER, "keeper"]).arg(folder).arg(users);
     keeper.arg(launch.get_program()).args(launch.get_args()).current_dir("/");
     keeper.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    keeper.spawn().unwrap();
+    // It outlives this process.
+    drop(keeper.spawn().unwrap());
 }

@@ -145,6 +145,7 @@ impl Hands for PostgresHands {
                 "event",
                 "stream",
                 "lane",
+                "lane_freed",
                 "destination",
                 "tally",
                 "archived",

@@ -81,15 +81,24 @@ async fn every_session_is_ended_again_and_again_in_the_middle() {
     let server = PrivateServer::start(&[]);
     let url = server.url();
     let busy = Busy::start(&url).await;
-    let mut ended = 0;
-    for _ in 0..60 {
-        tokio::time::sleep(Duration::from_millis(random.below(250))).await;
+    let (mut ended, mut within) = (0, 0);
+    for round in 0..120 {
+        tokio::time::sleep(Duration::from_millis(random.below(100))).await;
         let client = connected(&url).await.unwrap();
-        let sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-            WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-        let count: i64 = client.query_one(sql, &[]).await.unwrap().get(0);
-        ended += count;
+        // Every session; or, when one is seen, whoever is between two statements of a transaction.
+        let which = if round % 2 == 0 { "true" } else { "state LIKE 'idle in transaction%'" };
+        let sql = format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+             WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND {which}"
+        );
+        for _ in 0..500 {
+            let count: i64 = client.query_one(&sql, &[]).await.unwrap().get(0);
+            (ended, within) = (ended + count, within + count * i64::from(round % 2));
+            if count > 0 {
+                break;
+            }
+        }
     }
-    assert!(ended > 100, "only {ended} sessions were ended");
+    assert!(ended > 100 && within > 20, "only {ended} sessions were ended, {within} within");
     busy.end(&url).await;
 }

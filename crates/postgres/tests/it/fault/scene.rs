@@ -165,7 +165,7 @@ impl Writers {
             let writing = Writing { writer, pause, stop: Arc::clone(&stop) };
             tasks.push(tokio::spawn(writing.by_store(store.clone(), Arc::clone(&errors))));
             let writing = Writing { writer: writer + 2, pause, stop: Arc::clone(&stop) };
-            tasks.push(tokio::spawn(writing.as_stranger(url.to_owned())));
+            tasks.push(tokio::spawn(writing.beside_a_row(url.to_owned())));
         }
         Self { stop, tasks, errors }
     }
@@ -214,7 +214,7 @@ impl Writing {
         ids
     }
 
-    async fn as_stranger(self, url: String) -> Vec<String> {
+    async fn beside_a_row(self, url: String) -> Vec<String> {
         let mut ids = Vec::new();
         let mut client = None;
         while let Some((id, destination)) = self.next(ids.len()) {

@@ -1,0 +1,141 @@
+//! Hears of other processes' commits by LISTEN, on a connection of its own.
+//!
+//! Guarantees: a connection that ends, or says nothing to its own probe, is replaced, with longer and
+//! longer pauses; after each LISTEN one looks, since what was told before was not heard. Does not:
+//! stand in for polling, which stays the truth.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::{AsyncMessage, Client, Connection, Socket};
+
+use crate::failure::words;
+use crate::options::Options;
+use crate::pool;
+use crate::url::Target;
+use crate::wake::Wake;
+
+/// The first pause before another connection is tried; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+/// What a listener tells itself; nobody looks for it.
+const PROBE: &str = "probe";
+
+/// A task that ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Listener(JoinHandle<()>);
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Begins to listen, and to wake who waits.
+pub(crate) fn begin(
+    target: &Target,
+    channel: &str,
+    options: &Options,
+    wake: Arc<Wake>,
+) -> Listener {
+    let mut target = target.clone();
+    pool::prepare(&mut target.config, options);
+    target.config.application_name("counterfoil listener");
+    let name = format!("\"{}\"", channel.replace('"', "\"\""));
+    let listening = Listening { target, name, wake, heartbeat: options.heartbeat };
+    Listener(tokio::spawn(async move { listening.run().await }))
+}
+
+struct Listening {
+    target: Target,
+    /// The channel, quoted.
+    name: String,
+    wake: Arc<Wake>,
+    heartbeat: Duration,
+}
+
+impl Listening {
+    async fn run(self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let mut has_heard = false;
+            let Err(why) = self.once(&mut has_heard).await;
+            if has_heard {
+                pause = FIRST_PAUSE;
+            }
+            tracing::warn!(%why, retry_in = ?pause, "the connection that listens is replaced");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// One connection, until it fails.
+    async fn once(&self, has_heard: &mut bool) -> Result<Infallible, String> {
+        let connecting = self.target.config.connect(self.target.tls.clone());
+        let (client, connection) = self.within(connecting).await?;
+        let (tell, mut hear) = unbounded_channel();
+        // Dropped with this function: a connection that is half open is not waited for.
+        let _reading = Listener(tokio::spawn(forward(connection, tell)));
+        self.within(client.batch_execute(&format!("LISTEN {}", self.name))).await?;
+        *has_heard = true;
+        self.wake.wake();
+        loop {
+            match timeout(self.heartbeat, hear.recv()).await {
+                Ok(Some(payload)) if payload == PROBE => {}
+                Ok(Some(_)) => self.wake.wake(),
+                Ok(None) => return Err("it has ended".into()),
+                Err(_) => self.probe(&client, &mut hear).await?,
+            }
+        }
+    }
+
+    /// Tells itself something, and waits until it hears that, or anything.
+    async fn probe(
+        &self,
+        client: &Client,
+        hear: &mut UnboundedReceiver<String>,
+    ) -> Result<(), String> {
+        let notify = format!("NOTIFY {}, '{PROBE}'", self.name);
+        self.within(client.batch_execute(&notify)).await?;
+        match timeout(self.heartbeat, hear.recv()).await {
+            Ok(Some(payload)) => {
+                if payload != PROBE {
+                    self.wake.wake();
+                }
+                Ok(())
+            }
+            Ok(None) => Err("it has ended".into()),
+            Err(_) => Err("it did not hear its own probe".into()),
+        }
+    }
+
+    async fn within<T>(
+        &self,
+        asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, String> {
+        match timeout(self.heartbeat, asked).await {
+            Ok(answer) => answer.map_err(|error| words(&error)),
+            Err(_) => Err(format!("no answer within {:?}", self.heartbeat)),
+        }
+    }
+}
+
+/// Reads what the server says, and hands on what was told by NOTIFY.
+async fn forward<T>(mut connection: Connection<Socket, T>, tell: UnboundedSender<String>)
+where
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notification(told) = message
+            && tell.send(told.payload().to_owned()).is_err()
+        {
+            return;
+        }
+    }
+}

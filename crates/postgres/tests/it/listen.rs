@@ -1,0 +1,162 @@
+//! Hearing of other processes' commits.
+
+use std::time::{Duration, Instant};
+
+use counterfoil_core::domain::Command;
+use counterfoil_core::port::Store as _;
+use counterfoil_postgres::{Options, PostgresStore};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::server::{Stranger, TestSchema};
+
+/// Longer than any test: whoever is woken was told.
+const POLL: Duration = Duration::from_secs(3_600);
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn listening(schema: &TestSchema) -> Options {
+    let mut options = schema.options();
+    options.listen = true;
+    options
+}
+
+/// A process of its own, as far as a store can tell.
+async fn process(schema: &TestSchema) -> PostgresStore {
+    PostgresStore::open(schema.url(), listening(schema)).await.unwrap()
+}
+
+async fn hears(store: &PostgresStore) {
+    let heard = tokio::time::timeout(PATIENCE, store.changed(POLL)).await;
+    assert!(heard.is_ok(), "it heard nothing");
+}
+
+/// Waits until it hears nothing more of what was told before.
+async fn quiet(store: &PostgresStore) {
+    loop {
+        let began = Instant::now();
+        store.changed(Duration::from_millis(300)).await;
+        if began.elapsed() >= Duration::from_millis(300) {
+            return;
+        }
+    }
+}
+
+/// The process id of the session that listens for the schema.
+async fn listener(stranger: &Stranger) -> i64 {
+    let sql = format!(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'counterfoil listener' \
+         AND query = 'LISTEN \"{}_wake\"' ORDER BY backend_start DESC LIMIT 1",
+        stranger.sql("cf.").trim_end_matches('.')
+    );
+    stranger.number(&sql).await
+}
+
+async fn listens(stranger: &Stranger, other_than: i64) -> i64 {
+    let began = Instant::now();
+    loop {
+        let pid = listener(stranger).await;
+        if pid != 0 && pid != other_than {
+            return pid;
+        }
+        assert!(began.elapsed() < PATIENCE, "nobody listens");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_commit_of_another_process_is_heard_of() {
+    let schema = TestSchema::new().await;
+    let (relay, writer) = (process(&schema).await, process(&schema).await);
+    let stranger = schema.stranger().await;
+    listens(&stranger, 0).await;
+    quiet(&relay).await;
+    let command = |id| Command::bytes(id, "shop", "k", "body").unwrap();
+    writer.enqueue(vec![command("a")]).await.unwrap();
+    hears(&relay).await;
+    quiet(&relay).await;
+    // A writer of plain SQL says so where it wants to; else polling finds it.
+    stranger.run("SELECT cf.enqueue('b', 'shop', 'k', ''), cf.wake(), cf.wake()").await.unwrap();
+    hears(&relay).await;
+    quiet(&relay).await;
+    stranger.run("SELECT cf.enqueue('c', 'shop', 'k', '')").await.unwrap();
+    let heard = tokio::time::timeout(Duration::from_millis(500), relay.changed(POLL)).await;
+    assert!(heard.is_err(), "who told it?");
+}
+
+/// What writes nothing for others tells nobody: a rollback, a repeat that nobody acts on, a read.
+#[tokio::test]
+async fn a_rollback_tells_nobody() {
+    let schema = TestSchema::new().await;
+    let (relay, stranger) = (process(&schema).await, schema.stranger().await);
+    listens(&stranger, 0).await;
+    quiet(&relay).await;
+    stranger.run("BEGIN; SELECT cf.wake(); ROLLBACK").await.unwrap();
+    let heard = tokio::time::timeout(Duration::from_millis(500), relay.changed(POLL)).await;
+    assert!(heard.is_err(), "who told it?");
+}
+
+#[tokio::test]
+async fn a_listener_that_was_ended_is_replaced() {
+    let schema = TestSchema::new().await;
+    let (relay, stranger) = (process(&schema).await, schema.stranger().await);
+    let first = listens(&stranger, 0).await;
+    quiet(&relay).await;
+    stranger.run(&format!("SELECT pg_terminate_backend({first})")).await.unwrap();
+    // It looks, since it may have missed something; and then it hears again.
+    hears(&relay).await;
+    listens(&stranger, first).await;
+    quiet(&relay).await;
+    stranger.run("SELECT cf.wake()").await.unwrap();
+    hears(&relay).await;
+}
+
+/// Between a listener and the server; it can swallow all that is said, as a cut cable does.
+async fn cable(server: String, cut: watch::Receiver<bool>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((near, _)) = listener.accept().await {
+            let far = TcpStream::connect(&server).await.unwrap();
+            let ((near_read, near_write), (far_read, far_write)) =
+                (near.into_split(), far.into_split());
+            let is_old = !*cut.borrow();
+            for (mut from, mut to) in [(near_read, far_write), (far_read, near_write)] {
+                let cut = cut.clone();
+                tokio::spawn(async move {
+                    let mut bytes = [0; 4096];
+                    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+                        // A connection that was made before the cut goes nowhere since.
+                        if !(is_old && *cut.borrow())
+                            && to.write_all(&bytes[..count]).await.is_err()
+                        {
+                            return;
+                        }
+                    }
+                });
+            }
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_half_open_connection_is_noticed() {
+    let schema = TestSchema::new().await;
+    let server = schema.url().split('@').nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let (cut, is_cut) = watch::channel(false);
+    let port = cable(server.clone(), is_cut).await;
+    let mut options = listening(&schema);
+    options.heartbeat = Duration::from_secs(1);
+    let url = schema.url().replace(&server, &format!("127.0.0.1:{port}"));
+    let relay = PostgresStore::open(&url, options).await.unwrap();
+    let stranger = schema.stranger().await;
+    listens(&stranger, 0).await;
+    quiet(&relay).await;
+    cut.send(true).unwrap();
+    // Another connection is made, and looks.
+    hears(&relay).await;
+    quiet(&relay).await;
+    stranger.run("SELECT cf.wake()").await.unwrap();
+    hears(&relay).await;
+}
