@@ -262,18 +262,12 @@ fn read_inserted(rows: &[Row]) -> Inserted {
     Inserted { now, rows: rows.iter().filter_map(new).collect() }
 }
 
-<<<<<<< HEAD
-/// Whose `not_before` is past is due before those that claims have come to; in a lane it is due
-/// from now on.
-pub(crate) fn forget_floors(store: &Inner, given: &[Given<'_>], now: Micros) {
-=======
 /// What is new may be due before what claims have come to, where its `not_before` is past or this
 /// transaction takes its time; in any case it is news.
 pub(crate) fn made_due(tx: &Tx<'_>, given: &[Given<'_>], now: Micros) {
     if !given.is_empty() {
         tx.has_news();
     }
->>>>>>> pgnext
     for command in given.iter().map(|given| given.command) {
         let at = command.not_before.filter(|_| command.ordering_key.is_none()).unwrap_or(now);
         tx.made_due(command.destination.as_str(), at, now);

@@ -33,14 +33,11 @@ pub struct Options {
     /// transaction mode; and while many commit such news, the server lets one commit at a time.
     /// Polling stays the truth. Default: no.
     pub listen: bool,
-<<<<<<< HEAD
     /// How the server's certificate is judged, where the connection is encrypted.
     pub tls: Tls,
-=======
     /// How long a connection that listens may hear nothing before it is probed, and how long it has
     /// to answer before it is replaced. Default 15 s.
     pub heartbeat: Duration,
->>>>>>> pgnext
 }
 
 impl Default for Options {
@@ -55,11 +52,8 @@ impl Default for Options {
             pooler: false,
             body_bytes_max: 1 << 20,
             listen: false,
-<<<<<<< HEAD
             tls: Tls::default(),
-=======
             heartbeat: Duration::from_secs(15),
->>>>>>> pgnext
         }
     }
 }

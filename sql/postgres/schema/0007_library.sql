@@ -12,16 +12,10 @@ CREATE FUNCTION cf.record(
   headers text, not_before bigint, expires_at bigint, core_digest text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
-<<<<<<< HEAD
 SET search_path = pg_catalog, pg_temp
 -- Nobody restores a dump here. What is Counterfoil's own is set in the body and set back: only a
 -- superuser could make a function that carries a setting which the server does not know.
 SET check_function_bodies = on AS $$
-=======
--- The last one: nobody restores a dump here. A setting of ours cannot stand here as well, since an
--- owner of the schema who is no superuser may not write it.
-SET search_path = pg_catalog, pg_temp SET check_function_bodies = on AS $$
->>>>>>> pgnext
 #variable_conflict use_column
 DECLARE
   own CONSTANT text := coalesce(current_setting('counterfoil.own', true), '');
@@ -61,13 +55,7 @@ BEGIN
     GET DIAGNOSTICS inserted = ROW_COUNT;
     PERFORM set_config('counterfoil.compare', compare, true);
   END IF;
-<<<<<<< HEAD
   PERFORM set_config('counterfoil.own', own, true);
-=======
-  GET DIAGNOSTICS inserted = ROW_COUNT;
-  PERFORM set_config('counterfoil.own', own, true);
-  PERFORM set_config('counterfoil.compare', compare, true);
->>>>>>> pgnext
   IF inserted = 1 THEN
     RETURN 'recorded';
   END IF;
