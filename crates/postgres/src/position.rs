@@ -105,7 +105,6 @@ pub(crate) async fn read_ended(group: &Group<'_>, n: i64) -> Result<Option<Stand
 }
 
 /// Where an open command stands, told without waiting.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum Held {
     /// It is ours until the transaction ends.
     Ours(Box<Stands>),

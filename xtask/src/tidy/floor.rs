@@ -123,7 +123,7 @@ fn dependencies(manifest: &Table) -> Vec<Dependency> {
             let of_kind = place.get(kind).and_then(|found| found.as_table());
             for (key, value) in of_kind.into_iter().flatten() {
                 let renamed = value.get("package").and_then(|package| package.as_str());
-                let optional = value.get("optional").and_then(|it| it.as_bool());
+                let optional = value.get("optional").and_then(toml::Value::as_bool);
                 found.push(Dependency {
                     name: renamed.unwrap_or(key).to_owned(),
                     in_tests: kind == "dev-dependencies",
