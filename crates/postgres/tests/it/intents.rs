@@ -103,7 +103,9 @@ async fn a_turn_is_not_lost_between_an_end_and_an_arrival() {
     let next = store.enqueue(vec![in_lane("next", "k")]).await.unwrap();
     assert_eq!(next, [Ok(Recorded::Recorded)]);
     // The note stays while the one before it is held.
+    assert_eq!(settle.number("SELECT count(*) FROM cf.lane_freed").await, 1);
     assert_eq!(store.sweep(9, None).await.unwrap().promoted, 0);
+    assert_eq!(settle.number("SELECT count(*) FROM cf.lane_freed").await, 1);
     settle.run("COMMIT").await.unwrap();
     assert_eq!(store.sweep(9, None).await.unwrap().promoted, 1);
     let story = store.show("next").await.unwrap().unwrap();

@@ -166,6 +166,8 @@ async fn a_long_transaction_with_an_old_snapshot_leaves_a_note() {
     assert_eq!(drain(&store, &terms).await, 1);
     writer.run("COMMIT").await.unwrap();
     assert_eq!(turn_of(&writer, "next").await, 0);
+    // Without it the sweep would come to the lane some time, when it walks them all.
+    assert_eq!(writer.number("SELECT count(*) FROM cf.lane_freed").await, 1);
     assert_eq!(store.sweep(9, None).await.unwrap().promoted, 1);
     assert_eq!(drain(&store, &terms).await, 1);
 }
@@ -186,6 +188,7 @@ async fn a_stranger_behind_a_parked_one_goes_with_the_next_sweep() {
     exchange(&store, &terms, vec![settle], 0).await;
     let enqueue = "SELECT cf.enqueue('next', 'shop', 'k', '', ordering_key => 'K')";
     writer.run(enqueue).await.unwrap();
+    assert_eq!(writer.number("SELECT count(*) FROM cf.lane_freed").await, 1);
     assert_eq!(store.sweep(9, None).await.unwrap().promoted, 1);
     // Who comes by the library does not wait for a sweep.
     store.enqueue(vec![in_lane("own", "K")]).await.unwrap();

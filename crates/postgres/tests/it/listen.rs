@@ -84,18 +84,6 @@ async fn a_commit_of_another_process_is_heard_of() {
     assert!(heard.is_err(), "who told it?");
 }
 
-/// What writes nothing for others tells nobody: a rollback, a repeat that nobody acts on, a read.
-#[tokio::test]
-async fn a_rollback_tells_nobody() {
-    let schema = TestSchema::new().await;
-    let (relay, stranger) = (process(&schema).await, schema.stranger().await);
-    listens(&stranger, 0).await;
-    quiet(&relay).await;
-    stranger.run("BEGIN; SELECT cf.wake(); ROLLBACK").await.unwrap();
-    let heard = tokio::time::timeout(Duration::from_millis(500), relay.changed(POLL)).await;
-    assert!(heard.is_err(), "who told it?");
-}
-
 #[tokio::test]
 async fn a_listener_that_was_ended_is_replaced() {
     let schema = TestSchema::new().await;

@@ -103,6 +103,13 @@ pub(crate) fn signal(name: &str, pid: u32) {
     assert!(sent.is_ok_and(|status| status.success()), "{script}");
 }
 
+/// Whether a server on this port takes connections now.
+pub(crate) fn answers(port: u16) -> bool {
+    let port = port.to_string();
+    let args = ["-q", "-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", "postgres"];
+    Command::new(program("pg_isready")).args(args).status().is_ok_and(|said| said.success())
+}
+
 /// How a server is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -188,7 +195,7 @@ impl PrivateServer {
         loop {
             self.running = Some(self.launch());
             loop {
-                if self.answers() {
+                if answers(self.port) {
                     return;
                 }
                 if self.has_ended() {
@@ -226,12 +233,6 @@ impl PrivateServer {
         let command = self.with_words(by_user(&program("postgres"), &[]));
         self.folder.disable_cleanup(true);
         (command, self.folder.path().to_owned())
-    }
-
-    fn answers(&self) -> bool {
-        let port = self.port.to_string();
-        let args = ["-q", "-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", "postgres"];
-        Command::new(program("pg_isready")).args(args).status().is_ok_and(|said| said.success())
     }
 
     /// Stops it, and waits for its end.

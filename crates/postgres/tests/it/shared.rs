@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::private::PrivateServer;
+use crate::private::{PrivateServer, answers};
 
 /// Where a server listens if one is installed and runs.
 const USUAL: u16 = 5432;
@@ -61,14 +61,14 @@ fn started() -> u16 {
     std::mem::forget(using);
     let says = state.join("postgres.port");
     let said = fs::read_to_string(&says).ok().and_then(|said| said.trim().parse::<u16>().ok());
-    if let Some(port) = said.filter(|port| listens(*port)) {
+    if let Some(port) = said.filter(|port| answers(*port)) {
         return port;
     }
     let server = PrivateServer::start(&[("max_connections", "300")]);
     let port = server.port();
     keep(server, &state.join("postgres.users"));
     let began = Instant::now();
-    while !listens(port) {
+    while !answers(port) {
         assert!(began.elapsed() < Duration::from_secs(120), "the run's server does not start");
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -147,6 +147,9 @@ async fn what_another_transaction_holds_is_settled_when_it_is_let_go() {
         if command.as_str() == "A-2")
     };
     assert_eq!(scene.heard.count(told), 0);
+    // Soon at first, then every 50 ms.
+    let times = store.trouble().times_held;
+    assert!((50..80).contains(&times), "tried {times} times in 3 s");
     store.trouble().held = None;
     pass(1.0).await;
     assert_eq!(scene.state("A-2").await, "completed");

@@ -41,6 +41,8 @@ pub(crate) struct Trouble {
     pub(crate) poison: Option<String>,
     /// Another transaction holds the delivery of this command.
     pub(crate) held: Option<String>,
+    /// How often a settle was told so.
+    pub(crate) times_held: usize,
     /// Failures say that the store is broken.
     pub(crate) broken: bool,
     /// The machine's clock jumped.
@@ -112,6 +114,7 @@ impl WatchedStore {
         let mut done = self.inner.exchange(exchange).await?;
         for (at, _) in is_held.iter().enumerate().filter(|(_, is_held)| **is_held) {
             done.settled.insert(at, Settled::Held);
+            self.trouble().times_held += 1;
         }
         Ok(done)
     }

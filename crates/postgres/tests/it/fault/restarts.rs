@@ -29,8 +29,9 @@ impl Busy {
         let mut relays = Vec::new();
         for _ in 0..2 {
             let store = PostgresStore::open(url, Options::default()).await.unwrap();
-            let served = book.both(Duration::from_millis(5), LEASE);
-            let options = counterfoil_relay::Options::default().workers(16);
+            // Long enough that a claim which was not durable is claimed again meanwhile.
+            let served = book.both(Duration::from_millis(80), LEASE);
+            let options = counterfoil_relay::Options::default().workers(64);
             relays.push(AtWork::start(&store, served, options));
         }
         let store = PostgresStore::open(url, Options::default()).await.unwrap();
