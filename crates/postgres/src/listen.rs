@@ -1,8 +1,8 @@
 //! Hears of other processes' commits by LISTEN, on a connection of its own.
 //!
-//! Guarantees: a connection that ends, or says nothing to its own probe, is replaced, with longer and
-//! longer pauses; after each LISTEN one looks, since what was told before was not heard. Does not:
-//! stand in for polling, which stays the truth.
+//! Guarantees: a connection that ends, or says nothing to its own probe, is replaced, with longer
+//! and longer pauses; after each LISTEN one looks, since what was told before was not heard. Does
+//! not: stand in for polling, which stays the truth.
 
 use std::convert::Infallible;
 use std::future::poll_fn;

@@ -17,8 +17,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How long one statement may take at the server; 0: without end. Default 30 s.
     pub statement_timeout: Duration,
-    /// How long one statement may wait for a row that another transaction holds, such as a report in
-    /// an open transaction of yours; 0: as long as the statement may take. Default 5 s.
+    /// How long one statement may wait for a row that another transaction holds, such as a report
+    /// in an open transaction of yours; 0: as long as the statement may take. Default 5 s.
     pub lock_timeout: Duration,
     /// How long the server lets a transaction of this process stand still, and what it holds with
     /// it, before it ends the session; 0: without end. Default 30 s.
@@ -29,8 +29,8 @@ pub struct Options {
     /// Bodies of more bytes are refused, and park where they stand. Default 1 MiB.
     pub body_bytes_max: usize,
     /// Wait for NOTIFY, too, so that a relay hears of other processes' commits at once, and tell
-    /// those that wait of ours. Needs a connection of its own, which does not go through a pooler in
-    /// transaction mode; and while many commit such news, the server lets one commit at a time.
+    /// those that wait of ours. Needs a connection of its own, which does not go through a pooler
+    /// in transaction mode; and while many commit such news, the server lets one commit at a time.
     /// Polling stays the truth. Default: no.
     pub listen: bool,
     /// How the server's certificate is judged, where the connection is encrypted.

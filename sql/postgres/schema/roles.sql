@@ -41,8 +41,8 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA "cf" TO "cf_relay";
 GRANT INSERT ON cf.outbox, cf.delivery, cf.receipt, cf.contradiction, cf.attempt, cf.event,
   cf.stream, cf.snapshot, cf.input, cf.inbox, cf.lane, cf.lane_freed, cf.destination, cf.tally,
   cf.operator_action TO "cf_relay";
-GRANT UPDATE ON cf.delivery, cf.lane, cf.lane_freed, cf.destination, cf.tally, cf.stream, cf.snapshot, cf.input,
-  cf.inbox TO "cf_relay";
+GRANT UPDATE ON cf.delivery, cf.lane, cf.lane_freed, cf.destination, cf.tally, cf.stream,
+  cf.snapshot, cf.input, cf.inbox TO "cf_relay";
 GRANT UPDATE (source) ON cf.receipt TO "cf_relay";
 GRANT UPDATE (file) ON cf.archived TO "cf_relay";
 GRANT DELETE ON cf.delivery, cf.lane_freed, cf.tally, cf.snapshot, cf.input, cf.inbox TO "cf_relay";

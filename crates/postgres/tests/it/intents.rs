@@ -92,8 +92,8 @@ async fn what_is_archived_is_compared_by_its_digest() {
     assert_eq!(forger.number("SELECT count(*) FROM cf.event").await, 0);
 }
 
-/// While the head of a lane ends, the next one comes: neither transaction sees the other, and a note
-/// tells a sweep. Nobody waits for the one that ends, which may be a transaction of the user's.
+/// While the head of a lane ends, the next one comes: neither transaction sees the other, and a
+/// note tells a sweep. Nobody waits for the one that ends, which may be a transaction of the user's.
 #[tokio::test]
 async fn a_turn_is_not_lost_between_an_end_and_an_arrival() {
     let schema = TestSchema::new().await;

@@ -1,4 +1,5 @@
-//! Many relays on one backlog, with reports, verbs, sweeps and writers between them; then the audit.
+//! Many relays on one backlog, with reports, verbs, sweeps and writers between them; then the
+//! audit.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
