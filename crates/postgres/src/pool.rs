@@ -9,8 +9,8 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Object, RecyclingMethod, Runtime};
 use tokio_postgres::Config;
 
-use crate::claim::Floors;
 use crate::failure::Failure;
+use crate::floors::Floors;
 use crate::options::Options;
 use crate::statement::Texts;
 use crate::tx::Tx;

@@ -18,8 +18,8 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::claim::{FLOOR_MARGIN, Floors};
 use crate::failure::{Failure, words};
+use crate::floors::{FLOOR_MARGIN, Floors};
 use crate::param::Param;
 use crate::pool::Settings;
 use crate::statement::{Statement, statement};
