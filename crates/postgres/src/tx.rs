@@ -190,7 +190,8 @@ impl<'a> Tx<'a> {
 
     /// Tells those that listen, when it commits.
     async fn tell(&self) -> Result<(), Failure> {
-        self.run(NOTIFY, &[&self.settings.channel]).await.map(drop)
+        let Settings { channel, name, .. } = self.settings;
+        self.run(NOTIFY, &[channel, name]).await.map(drop)
     }
 
     async fn send_commit(&self) -> Result<(), Failure> {

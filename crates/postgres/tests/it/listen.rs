@@ -75,6 +75,11 @@ async fn a_commit_of_another_process_is_heard_of() {
     writer.enqueue(vec![command("a")]).await.unwrap();
     hears(&relay).await;
     quiet(&relay).await;
+    // Its own commits have woken it already, once.
+    relay.enqueue(vec![command("own")]).await.unwrap();
+    hears(&relay).await;
+    let heard = tokio::time::timeout(Duration::from_millis(500), relay.changed(POLL)).await;
+    assert!(heard.is_err(), "it was told by itself");
     // A writer of plain SQL says so where it wants to; else polling finds it.
     stranger.run("SELECT cf.enqueue('b', 'shop', 'k', ''), cf.wake(), cf.wake()").await.unwrap();
     hears(&relay).await;
