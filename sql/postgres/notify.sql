@@ -1,2 +1,2 @@
--- by nothing: tells those that listen, at COMMIT; once, however often it is asked for.
-SELECT pg_notify($1::text, '');
+-- by nothing: tells those that listen, at COMMIT, and who tells it.
+SELECT pg_notify($1::text, $2::text);

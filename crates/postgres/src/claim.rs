@@ -4,8 +4,7 @@
 //! the limit, parks itself and not its batch. Does not: claim where the destination is paused or
 //! has another contract.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use counterfoil_core::domain::{
     Attempted, Delivery, Digest, Input, Micros, Next, OutboxRow, Position, Receipt, Seed, State,
@@ -28,54 +27,6 @@ const DELIVERY_CLAIM: Statement = statement!("delivery_claim");
 
 /// Steps that one look at a due delivery may take: a takeover and its claim are two.
 const STEPS_MAX: u64 = 8;
-/// How long a claim begins to look where the last one ended, in µs of the boot clock; then one
-/// looks from the beginning, for what was committed late.
-const FLOOR_LASTS: i64 = 1_000_000;
-/// How far before the last claimed due time the next claim begins to look, in µs: transactions
-/// commit in another order than they began.
-pub(crate) const FLOOR_MARGIN: i64 = 100_000;
-
-/// Where claims begin to look, by destination. While an old transaction keeps dead rows from being
-/// removed, each claim would walk all that were claimed since.
-#[derive(Debug, Default)]
-pub(crate) struct Floors(Mutex<HashMap<String, Floor>>);
-
-#[derive(Clone, Copy, Debug)]
-struct Floor {
-    due: i64,
-    /// When one last looked from the beginning.
-    looked: Micros,
-}
-
-impl Floors {
-    fn of(&self, destination: &str, now: Micros) -> i64 {
-        let mut floors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let beginning = Floor { due: i64::MIN, looked: now };
-        let floor = floors.entry(destination.to_owned()).or_insert(beginning);
-        if now.since(floor.looked).as_micros() >= FLOOR_LASTS {
-            *floor = beginning;
-        }
-        floor.due
-    }
-
-    fn raise(&self, destination: &str, due: i64) {
-        let mut floors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(floor) = floors.get_mut(destination) {
-            floor.due = floor.due.max(due.saturating_sub(FLOOR_MARGIN));
-        }
-    }
-
-    /// What is committed now may be due before the floor.
-    pub(crate) fn forget(&self, destination: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(destination);
-    }
-
-    /// The same, anywhere.
-    pub(crate) fn forget_all(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-}
-
 /// What a look at one destination found.
 pub(crate) struct Found {
     rows: Vec<Row>,

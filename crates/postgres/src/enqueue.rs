@@ -4,20 +4,20 @@
 //! trust us: values, archived ids, one id one intent, a delivery beside each row. Ids and lanes are
 //! locked in order, so that batches do not deadlock. Does not: write events.
 
+mod arrive;
 mod twin;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use counterfoil_core::domain::{Command, CommandId, Micros, OrderingKey};
 use counterfoil_core::port::intent;
 use counterfoil_core::port::store::{Recorded, WriteRefused};
 use tokio_postgres::Row;
 
+pub(crate) use self::arrive::arrive;
 use self::twin::Twin;
 use crate::failure::Failure;
 use crate::group::Group;
-use crate::lane::{self, Lane};
 use crate::row::{self, micros};
 use crate::statement::{Statement, statement};
 use crate::store::Inner;
@@ -26,12 +26,6 @@ use crate::work::Work;
 
 const INSERT: Statement = statement!("outbox_insert");
 const TWIN: Statement = statement!("outbox_twin");
-const ARRIVE: Statement = statement!("lane_arrive");
-
-/// How long who comes to a lane waits before it looks again; doubled each time.
-const FIRST_WAIT: Duration = Duration::from_millis(1);
-/// The longest of these waits: a settle takes less, and a user's transaction is not waited for.
-const WAIT_MAX: Duration = Duration::from_millis(16);
 
 /// What enqueueing each came to.
 pub(crate) type Enqueued = Vec<Result<Recorded, WriteRefused>>;
@@ -272,63 +266,4 @@ pub(crate) fn made_due(tx: &Tx<'_>, given: &[Given<'_>], now: Micros) {
         let at = command.not_before.filter(|_| command.ordering_key.is_none()).unwrap_or(now);
         tx.made_due(command.destination.as_str(), at, now);
     }
-}
-
-/// Gives new commands the turn of their lanes, where nobody is before them. Where another
-/// transaction holds the one before, it is looked at again for a moment; then a sweep is told.
-pub(crate) async fn arrive(group: &Group<'_>, new: &Inserted) -> Result<(), Failure> {
-    // Of several in one lane the first counts. Lanes are locked in their order.
-    let mut first: BTreeMap<Lane<'_>, (i64, i64)> = BTreeMap::new();
-    for row in new.rows.values() {
-        let Some((destination, key, key_seq)) = &row.lane else { continue };
-        let place = first.entry(Lane { destination, key }).or_insert((*key_seq, row.n));
-        *place = (*key_seq, row.n).min(*place);
-    }
-    let mut coming: Vec<Coming<'_>> =
-        first.into_iter().map(|(lane, (key_seq, n))| Coming { lane, key_seq, n }).collect();
-    let mut wait = FIRST_WAIT;
-    while !coming.is_empty() {
-        coming = look(group, coming).await?;
-        if wait > WAIT_MAX && !coming.is_empty() {
-            let lanes: Vec<Lane<'_>> = coming.iter().map(|one| one.lane).collect();
-            return lane::leave(group.tx, &lanes).await;
-        }
-        if !coming.is_empty() {
-            tokio::time::sleep(wait).await;
-        }
-        wait *= 2;
-    }
-    Ok(())
-}
-
-/// Who came to a lane.
-struct Coming<'a> {
-    lane: Lane<'a>,
-    key_seq: i64,
-    n: i64,
-}
-
-/// Looks who is before them; gives those that must look again.
-async fn look<'a>(
-    group: &Group<'_>,
-    mut coming: Vec<Coming<'a>>,
-) -> Result<Vec<Coming<'a>>, Failure> {
-    let numbers: Vec<i64> = coming.iter().map(|one| one.n).collect();
-    let places: Vec<i64> = coming.iter().map(|one| one.key_seq).collect();
-    let destinations: Vec<&str> = coming.iter().map(|one| one.lane.destination).collect();
-    let keys: Vec<&str> = coming.iter().map(|one| one.lane.key).collect();
-    let now = group.now.get();
-    let params: [&dyn crate::param::Param; 5] = [&numbers, &destinations, &keys, &places, &now];
-    let mut again = BTreeSet::new();
-    for row in group.tx.query(ARRIVE, &params).await? {
-        let n = row::int(&row, 0).unwrap_or(0);
-        if !row::flag(&row, 1) {
-            again.insert(n);
-        } else if let Some(one) = coming.iter().find(|one| one.n == n) {
-            // By the contract, which says whether those that are parked are passed.
-            lane::turn(group, one.lane, None).await?;
-        }
-    }
-    coming.retain(|one| again.contains(&one.n));
-    Ok(coming)
 }

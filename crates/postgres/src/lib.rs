@@ -12,6 +12,7 @@ mod enqueue;
 mod exchange;
 mod facts;
 mod failure;
+mod floors;
 mod group;
 mod inbox;
 mod lane;

@@ -15,8 +15,7 @@ use tokio::time::timeout;
 use tokio_postgres::{AsyncMessage, Client, Connection, Socket};
 
 use crate::failure::words;
-use crate::options::Options;
-use crate::pool;
+use crate::pool::{self, Settings};
 use crate::url::Target;
 use crate::wake::Wake;
 
@@ -38,17 +37,13 @@ impl Drop for Listener {
 }
 
 /// Begins to listen, and to wake who waits.
-pub(crate) fn begin(
-    target: &Target,
-    channel: &str,
-    options: &Options,
-    wake: Arc<Wake>,
-) -> Listener {
+pub(crate) fn begin(target: &Target, settings: &Settings, wake: Arc<Wake>) -> Listener {
     let mut target = target.clone();
-    pool::prepare(&mut target.config, options);
+    pool::prepare(&mut target.config, &settings.options);
     target.config.application_name("counterfoil listener");
-    let name = format!("\"{}\"", channel.replace('"', "\"\""));
-    let listening = Listening { target, name, wake, heartbeat: options.heartbeat };
+    let name = format!("\"{}\"", settings.channel.replace('"', "\"\""));
+    let (own, heartbeat) = (settings.name.clone(), settings.options.heartbeat);
+    let listening = Listening { target, name, own, wake, heartbeat };
     Listener(tokio::spawn(async move { listening.run().await }))
 }
 
@@ -56,6 +51,8 @@ struct Listening {
     target: Target,
     /// The channel, quoted.
     name: String,
+    /// What our own commits say, which have woken who waits already.
+    own: String,
     wake: Arc<Wake>,
     heartbeat: Duration,
 }
@@ -87,8 +84,7 @@ impl Listening {
         self.wake.wake();
         loop {
             match timeout(self.heartbeat, hear.recv()).await {
-                Ok(Some(payload)) if payload == PROBE => {}
-                Ok(Some(_)) => self.wake.wake(),
+                Ok(Some(payload)) => self.heard(&payload),
                 Ok(None) => return Err("it has ended".into()),
                 Err(_) => self.probe(&client, &mut hear).await?,
             }
@@ -105,13 +101,17 @@ impl Listening {
         self.within(client.batch_execute(&notify)).await?;
         match timeout(self.heartbeat, hear.recv()).await {
             Ok(Some(payload)) => {
-                if payload != PROBE {
-                    self.wake.wake();
-                }
+                self.heard(&payload);
                 Ok(())
             }
             Ok(None) => Err("it has ended".into()),
             Err(_) => Err("it did not hear its own probe".into()),
+        }
+    }
+
+    fn heard(&self, payload: &str) {
+        if payload != PROBE && payload != self.own {
+            self.wake.wake();
         }
     }
 

@@ -3,14 +3,15 @@
 //! Guarantees: bounded in number, each with Counterfoil's own settings; a broken one is replaced.
 //! Does not: hold one while nothing is asked.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, RecyclingMethod, Runtime};
 use tokio_postgres::Config;
 
-use crate::claim::Floors;
 use crate::failure::Failure;
+use crate::floors::Floors;
 use crate::options::Options;
 use crate::statement::Texts;
 use crate::tx::Tx;
@@ -37,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) texts: Texts,
     /// By which those that listen hear of commits. A name has 63 bytes at most, a schema's 54.
     pub(crate) channel: String,
+    /// By which a listener knows what it was told by its own store.
+    pub(crate) name: String,
     begin: String,
     begin_snapshot: String,
 }
@@ -55,7 +58,7 @@ impl Settings {
         }
         let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED{local}");
         let begin_snapshot = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{local}");
-        Self { options, texts, channel, begin, begin_snapshot }
+        Self { options, texts, channel, name: random_name(), begin, begin_snapshot }
     }
 
     /// The text that begins a transaction.
@@ -134,6 +137,11 @@ impl Pool {
         let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
         of * u32::try_from(mixed).unwrap_or(0) / 256
     }
+}
+
+/// A name that no other store has, in any process.
+fn random_name() -> String {
+    format!("{:x}", RandomState::new().build_hasher().finish())
 }
 
 /// What all our connections have: a name, and an end where the other side is gone.

@@ -1,6 +1,6 @@
 //! Finds a pooler that nobody named.
 //!
-//! Guarantees: a session that does not keep our settings is refused before anything is written:
+//! Guarantees: no store opens on a session that drops our settings (`init` may have made it):
 //! without them the guards would take the store for a stranger. Does not: look again later.
 
 use tokio_postgres::Client;

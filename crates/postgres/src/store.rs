@@ -178,7 +178,7 @@ impl PostgresStore {
         let time = ServerTime::default();
         time.told(found.now, &*clock);
         let wake = Arc::new(Wake::default());
-        let listen = || listen::begin(target, &pool.settings.channel, &options, Arc::clone(&wake));
+        let listen = || listen::begin(target, &pool.settings, Arc::clone(&wake));
         let _listener = options.listen.then(listen);
         let inner = Inner {
             source: found.source.into(),

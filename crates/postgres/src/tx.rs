@@ -18,8 +18,8 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::claim::{FLOOR_MARGIN, Floors};
 use crate::failure::{Failure, words};
+use crate::floors::{FLOOR_MARGIN, Floors};
 use crate::param::Param;
 use crate::pool::Settings;
 use crate::statement::{Statement, statement};
@@ -190,7 +190,8 @@ impl<'a> Tx<'a> {
 
     /// Tells those that listen, when it commits.
     async fn tell(&self) -> Result<(), Failure> {
-        self.run(NOTIFY, &[&self.settings.channel]).await.map(drop)
+        let Settings { channel, name, .. } = self.settings;
+        self.run(NOTIFY, &[channel, name]).await.map(drop)
     }
 
     async fn send_commit(&self) -> Result<(), Failure> {

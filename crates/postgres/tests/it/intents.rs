@@ -93,7 +93,7 @@ async fn what_is_archived_is_compared_by_its_digest() {
 }
 
 /// While the head of a lane ends, the next one comes: neither transaction sees the other, and a
-/// note tells a sweep. Nobody waits for the one that ends, which may be a transaction of the user's.
+/// note tells a sweep. Nobody waits for the one that ends, which may be a user's transaction.
 #[tokio::test]
 async fn a_turn_is_not_lost_between_an_end_and_an_arrival() {
     let schema = TestSchema::new().await;

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use crate::lanes::{completed, declare, exchange, in_lane, terms};
 use crate::server::{Stranger, TestSchema};
 
 /// Longer than any test: whoever is woken was told.
@@ -82,6 +83,25 @@ async fn a_commit_of_another_process_is_heard_of() {
     stranger.run("SELECT cf.enqueue('c', 'shop', 'k', '')").await.unwrap();
     let heard = tokio::time::timeout(Duration::from_millis(500), relay.changed(POLL)).await;
     assert!(heard.is_err(), "who told it?");
+}
+
+/// What a relay frees and claims in one write is news to others, not to itself.
+#[tokio::test]
+async fn a_relay_is_not_woken_by_what_it_told_itself() {
+    let schema = TestSchema::new().await;
+    let (relay, other) = (process(&schema).await, process(&schema).await);
+    listens(&schema.stranger().await, 0).await;
+    let terms = terms();
+    declare(&relay, &terms).await;
+    relay.enqueue(["a", "b"].map(|id| in_lane(id, "K")).to_vec()).await.unwrap();
+    let claimed = exchange(&relay, &terms, Vec::new(), 9).await.claimed.remove(0);
+    quiet(&relay).await;
+    quiet(&other).await;
+    let done = exchange(&relay, &terms, vec![completed(claimed, &terms)], 9).await;
+    assert_eq!(done.claimed[0].command.command_id.as_str(), "b");
+    hears(&other).await;
+    let heard = tokio::time::timeout(Duration::from_millis(500), relay.changed(POLL)).await;
+    assert!(heard.is_err(), "it was told by itself");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Many relays on one backlog, with reports, verbs, sweeps and writers between them; then the
 //! audit.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -31,8 +31,9 @@ struct Scene {
     store: PostgresStore,
     terms: [Arc<Terms>; 2],
     stops: AtomicBool,
-    /// Leases that somebody got, by number and token.
-    leases: Mutex<HashSet<(i64, i64)>>,
+    /// Leases that somebody has, by number: the round, and until when.
+    leases: Mutex<HashMap<i64, (u32, Micros)>>,
+    claims: AtomicUsize,
     /// Rounds that a settle ended, by number and round.
     ended: Mutex<HashSet<(i64, u32)>>,
     recorded: AtomicUsize,
@@ -62,6 +63,7 @@ impl Scene {
             terms,
             stops: AtomicBool::default(),
             leases: Mutex::default(),
+            claims: AtomicUsize::default(),
             ended: Mutex::default(),
             recorded: AtomicUsize::default(),
             held: AtomicUsize::default(),
@@ -84,6 +86,10 @@ impl Scene {
             limit,
             terms: Arc::clone(terms),
         });
+        for settle in &settles {
+            // Whoever claims it from here on may have it.
+            self.leases.lock().unwrap().remove(&settle.claimed.delivery.n);
+        }
         let exchange = Exchange {
             settles: settles.clone(),
             claim_from: claim_from.collect(),
@@ -99,8 +105,15 @@ impl Scene {
         };
         assert!(done.differing.is_empty());
         for claimed in &done.claimed {
-            let lease = (claimed.delivery.n, claimed.delivery.token.get());
-            assert!(self.leases.lock().unwrap().insert(lease), "two got {lease:?}");
+            let delivery = &claimed.delivery;
+            let lease = (delivery.round, delivery.lease_until.unwrap());
+            let earlier = self.leases.lock().unwrap().insert(delivery.n, lease);
+            // A token is the time of its claim.
+            let is_over = |(round, until): (u32, Micros)| {
+                round != lease.0 || until.get() <= delivery.token.get()
+            };
+            assert!(earlier.is_none_or(is_over), "two have {}: {earlier:?}", delivery.n);
+            self.claims.fetch_add(1, Ordering::Relaxed);
         }
         let mut again = Vec::new();
         for (settle, settled) in settles.into_iter().zip(done.settled) {
@@ -343,8 +356,8 @@ async fn sixteen_relays_end_each_command_once() {
         report.violations.iter().filter(|one| !said_two_things(one.code)).collect();
     assert!(broken.is_empty() && report.found < 1_000, "{broken:?}");
     println!(
-        "{recorded} commands, {} leases, {} ended by settles, {} held",
-        scene.leases.lock().unwrap().len(),
+        "{recorded} commands, {} claims, {} ended by settles, {} held",
+        scene.claims.load(Ordering::Relaxed),
         scene.ended.lock().unwrap().len(),
         scene.held.load(Ordering::Relaxed)
     );

@@ -1,12 +1,16 @@
 //! Who commits, and when: rolled back, late, overlapping, and in each other's way.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_core::domain::{OrderingKey, Span};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::store::Recorded;
 
+use tokio::sync::Barrier;
+
 use super::scene::{AtWork, Book, KEYS, Random, command, prove, wait_for_the_end};
+use crate::private::PrivateServer;
 use crate::server::TestSchema;
 
 const LEASE: Span = Span::from_secs(60);
@@ -67,17 +71,21 @@ async fn wait_for(book: &Book, id: &str) {
 /// Four connections, batches of the same ids and lanes in any order, and a relay between them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn batches_in_opposite_orders_meet_no_deadlock() {
-    const IDS: u64 = 60;
+    const IDS: u64 = 200;
     const LANES: u64 = 5;
-    const ROUNDS: usize = 40;
-    let schema = TestSchema::new().await;
+    const ROUNDS: usize = 20;
+    // Nobody else's deadlocks count.
+    let server = PrivateServer::start(&[("deadlock_timeout", "100ms")]);
+    let schema = TestSchema::new_at(server.url()).await;
     let book = Book::default();
     let served = vec![book.serves(KEYS, Duration::ZERO, LEASE)];
     let relay = AtWork::start(&schema.store().await, served, counterfoil_relay::Options::default());
     let mut random = Random::new();
     let mut writers = Vec::new();
+    // All begin a round at the same instant.
+    let together = Arc::new(Barrier::new(4));
     for _ in 0..4 {
-        let store = schema.store().await;
+        let (store, together) = (schema.store().await, Arc::clone(&together));
         let batches: Vec<Vec<u64>> = (0..ROUNDS)
             .map(|round| {
                 let mut ids: Vec<u64> = (0..IDS).map(|id| round as u64 * IDS + id).collect();
@@ -94,6 +102,7 @@ async fn batches_in_opposite_orders_meet_no_deadlock() {
                     let lane = OrderingKey::new(format!("lane-{}", id % LANES)).unwrap();
                     command(KEYS, &format!("id-{id}")).ordering_key(lane)
                 });
+                together.wait().await;
                 let told = store.enqueue(commands.collect()).await.unwrap();
                 for one in told {
                     recorded += usize::from(one.unwrap() == Recorded::Recorded);
@@ -110,5 +119,7 @@ async fn batches_in_opposite_orders_meet_no_deadlock() {
     assert_eq!(recorded, all.len(), "each id is recorded once");
     wait_for_the_end(schema.url(), schema.name()).await;
     relay.stop().await;
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    assert_eq!(schema.stranger().await.number(deadlocks).await, 0, "deadlocks, though retried");
     prove(&schema.store().await, schema.url(), schema.name(), &book, &all).await;
 }

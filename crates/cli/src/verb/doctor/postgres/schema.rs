@@ -32,6 +32,9 @@ struct Trigger {
     enabled: String,
 }
 
+/// How the script makes triggers.
+const TRIGGERS: [&str; 2] = ["CREATE TRIGGER ", "CREATE CONSTRAINT TRIGGER "];
+
 /// Looks at indexes and triggers.
 pub(super) async fn checks(look: &Look<'_>) -> Result<Vec<Check>, Failure> {
     let failed = |error: tokio_postgres::Error| look.failed(&error);
@@ -93,7 +96,7 @@ fn indexes(there: &[Index], script: &str) -> Vec<Check> {
 }
 
 fn triggers(there: &[Trigger], script: &str, schema: &str) -> Vec<Check> {
-    let wanted = made(script, &["CREATE TRIGGER "]);
+    let wanted = made(script, &TRIGGERS);
     let mut checks = Vec::new();
     for (name, table) in &wanted {
         let found = there.iter().find(|there| there.name == *name && there.table == *table);
@@ -171,9 +174,10 @@ mod tests {
 
     #[test]
     fn the_script_names_its_guards_indexes_and_keys() {
-        let triggers = made(&script(), &["CREATE TRIGGER "]);
+        let triggers = made(&script(), &TRIGGERS);
         assert_eq!(triggers.get("outbox_guard").map(String::as_str), Some("outbox"));
-        assert_eq!(triggers.len(), script().matches("CREATE TRIGGER ").count());
+        let count = |words: &&str| script().matches(words).count();
+        assert_eq!(triggers.len(), TRIGGERS.iter().map(count).sum::<usize>());
         let indexes = made(&script(), &["CREATE INDEX ", "CREATE UNIQUE INDEX "]);
         assert_eq!(indexes.get("delivery_due").map(String::as_str), Some("delivery"));
         assert_eq!(indexes.get("delivery_turn").map(String::as_str), Some("delivery"));
@@ -187,7 +191,7 @@ mod tests {
     #[test]
     fn a_trigger_that_is_off_or_strange_is_wrong() {
         let all = || {
-            let all = made(&script(), &["CREATE TRIGGER "]).into_iter();
+            let all = made(&script(), &TRIGGERS).into_iter();
             all.map(|(name, table)| Trigger { name, table, enabled: "O".into() })
                 .collect::<Vec<_>>()
         };
