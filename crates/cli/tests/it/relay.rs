@@ -86,7 +86,8 @@ fn until_idle_exits_1_when_unserved_or_parked_commands_remain() {
     desk.run(&[&other[..], &store].concat()).is_done();
     let said = desk.run(&["relay", "--until-idle"]);
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.err.contains("billing"), "{said:?}");
+    // A relay that ends at once may not have looked yet which destination it is.
+    assert!(said.err.contains("1 command remains unserved"), "{said:?}");
     desk.run(&["relay", "--until-idle", "--only", "shipping"]).is_done();
     assert_eq!(desk.show("a")["state"], "completed");
 
