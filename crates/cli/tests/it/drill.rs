@@ -130,7 +130,8 @@ fn the_processes_of_a_killed_drill_end_by_themselves() {
     drill.kill();
     wait_until("the relay ends", || {
         let said = std::fs::read_to_string(&log).unwrap();
-        said.trim_end().lines().last().is_some_and(|last| last.contains("relay stopped"))
+        // Only a relay that ends by itself says so, and then what it did.
+        said.lines().any(|line| line.contains("relay stopped"))
     });
 }
 
