@@ -227,8 +227,9 @@ async fn advance(
         return Ok(());
     }
     taken.freed = true;
+    // Also where it is put off: one that a person sent back to before it goes first.
+    position::give_turn(group, subject).await?;
     if next.state.is_parked() {
-        position::give_turn(group, subject).await?;
         done.parked.push(parked_now(&command, &next, group.now));
     }
     Ok(())

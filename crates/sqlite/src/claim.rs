@@ -197,11 +197,14 @@ fn take(
     if is_claim {
         group.save_clock();
         done.claimed.push(Fresh { command, delivery: next, taken_over });
-    } else if next.state.is_parked() {
-        position::give_turn(group, subject)?;
+        return Ok(Taken::Claimed);
+    }
+    // Also where it is put off: one that a person sent back to before it goes first.
+    position::give_turn(group, subject)?;
+    if next.state.is_parked() {
         done.exchanged.parked.push(parked_now(&command, &next, group.now));
     }
-    Ok(if is_claim { Taken::Claimed } else { Taken::Freed })
+    Ok(Taken::Freed)
 }
 
 fn parked_now(command: &OutboxRow, parked: &Delivery, now: Micros) -> ParkedNow {

@@ -195,6 +195,10 @@ impl Rows {
             }
             taken_over |= was_leased;
             if entry.delivery.available_at.is_none_or(|at| at > look.now) {
+                // Put off: one that a person sent back to before it goes first.
+                if let Some(lane) = self.lane_of(n) {
+                    self.give_turn(&lane, look.now);
+                }
                 return false;
             }
         }
