@@ -95,6 +95,7 @@ macro_rules! store_suite {
                 an_expired_one_gives_its_turn_on
                 a_cancelled_head_gives_its_turn_on
                 a_takeover_keeps_the_turn
+                one_that_is_put_off_lets_a_redelivered_one_go_first
                 places_are_dense_and_repeats_take_none
                 a_decision_orders_its_commands
             }

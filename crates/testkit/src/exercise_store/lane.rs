@@ -6,7 +6,7 @@
 use counterfoil_core::domain::contract::OnParked;
 use counterfoil_core::domain::laws::of_lane;
 use counterfoil_core::domain::{
-    Command, Event, Kind, OrderingKey, Outcome, ReceiptOutcome, Span, Stream, Terms,
+    Command, Event, Kind, OrderingKey, Outcome, ReceiptOutcome, Span, State, Stream, Terms,
 };
 use counterfoil_core::port::store::{Append, Ended, Recorded, Settled, WriteRefused};
 use counterfoil_core::port::{Act, Acted, Actor, Deed, Store};
@@ -257,6 +257,26 @@ pub(super) async fn a_takeover_keeps_the_turn<H: Hands>(hands: H) {
     assert_eq!(scene.next().await, [""; 0]);
     scene.settle(&taken, completed()).await;
     assert_eq!(scene.next().await, ["a-2"]);
+    scene.lanes_hold().await;
+}
+
+/// Its claim only put the second one off, and kept the turn: the redelivered one before it went
+/// after it. Found by the simulator.
+pub(super) async fn one_that_is_put_off_lets_a_redelivered_one_go_first<H: Hands>(hands: H) {
+    let scene = Scene::new(hands, forever()).await;
+    scene.enqueue_in("a-1", "A").await;
+    scene.enqueue_in("a-2", "A").await;
+    scene.settle(&scene.claim().await, completed()).await;
+    let accepted = Outcome::Accepted { evidence: "202".into() };
+    let second = scene.claim().await;
+    assert_eq!(scene.settle(&second, accepted).await, Settled::Open(State::Published));
+    let again = Act::Redeliver { may_act_twice: true };
+    assert!(matches!(scene.act("a-1", again).await, Acted::Done { .. }));
+    assert_eq!(scene.next().await, [""; 0], "published is in flight");
+    scene.advance(7201);
+    scene.look().await;
+    scene.advance(600);
+    assert_eq!(scene.next().await, ["a-1"]);
     scene.lanes_hold().await;
 }
 
