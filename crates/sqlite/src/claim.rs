@@ -175,14 +175,7 @@ fn take(
     let next = match moved.end {
         Moved::Open(next) => next,
         Moved::Ended(receipt) => {
-            if position::end(group, &delivery)? {
-                position::insert_receipt(group, subject, &receipt)?;
-                position::give_turn(group, subject)?;
-                // Nothing but its expiry ends a command that is merely due.
-                let named = (command.command_id.to_string(), command.destination.to_string());
-                done.exchanged.expired.push(named);
-            }
-            return Ok(Taken::Freed);
+            return expire(group, subject, &delivery, &receipt, done).map(|()| Taken::Freed);
         }
         Moved::Not => return Ok(Taken::Nothing),
     };
@@ -205,6 +198,22 @@ fn take(
         done.exchanged.parked.push(parked_now(&command, &next, group.now));
     }
     Ok(Taken::Freed)
+}
+
+/// Ends one that is merely due, which nothing but its expiry does.
+fn expire(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    delivery: &Delivery,
+    receipt: &Receipt,
+    done: &mut Written,
+) -> rusqlite::Result<()> {
+    if position::end(group, delivery)? {
+        position::insert_receipt(group, subject, receipt)?;
+        position::give_turn(group, subject)?;
+        done.exchanged.expired.push((subject.command_id.into(), subject.destination.into()));
+    }
+    Ok(())
 }
 
 fn parked_now(command: &OutboxRow, parked: &Delivery, now: Micros) -> ParkedNow {
