@@ -251,4 +251,10 @@ CREATE TRIGGER outbox_no_truncate BEFORE TRUNCATE ON cf.outbox FOR EACH STATEMEN
 EXECUTE FUNCTION cf.refuse('CF0110 the outbox is append only: a command is not changed; record a '
   'new intent under a new id');
 
+-- They run as the owner, and believe the row that they are given: nobody may hang them on a table
+-- of his own. A trigger that stands fires for all.
+REVOKE EXECUTE ON FUNCTION cf.outbox_guard() FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION cf.outbox_made() FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION cf.outbox_arrived() FROM PUBLIC;
+
 UPDATE cf.meta SET version = 2;

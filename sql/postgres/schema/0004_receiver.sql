@@ -144,4 +144,7 @@ EXECUTE FUNCTION cf.refuse('CF0305 an input is not changed or taken back: send a
 CREATE TRIGGER input_no_truncate BEFORE TRUNCATE ON cf.input FOR EACH STATEMENT
 EXECUTE FUNCTION cf.refuse('CF0305 an input is not changed or taken back: send another one');
 
+-- It runs as the owner: nobody may hang it on a table of his own and ask it what stands.
+REVOKE EXECUTE ON FUNCTION cf.input_guard() FROM PUBLIC;
+
 UPDATE cf.meta SET version = 4;

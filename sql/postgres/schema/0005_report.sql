@@ -139,8 +139,10 @@ END $$;
 CREATE TRIGGER report_insert INSTEAD OF INSERT ON cf.report FOR EACH ROW
 EXECUTE FUNCTION cf.report_insert();
 
--- Whoever may write the view, or is told so, reports; the functions behind it are nobody's.
+-- Whoever may write the view, or is told so, reports; the functions behind it are nobody's, nor
+-- may anybody hang the trigger on a view of his own.
 REVOKE EXECUTE ON FUNCTION cf.reported(text, text, bytea, text, bigint) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION cf.reported_late(text, bigint, text, bytea, text, bigint) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION cf.report_insert() FROM PUBLIC;
 
 UPDATE cf.meta SET version = 5;

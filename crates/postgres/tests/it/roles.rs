@@ -242,6 +242,38 @@ async fn an_operator_may_remove_and_an_auditor_only_reads() {
     .await;
 }
 
+/// A function of a trigger that runs as the owner believes its row. On a temp table of a writer's own
+/// one of them made deliveries of commands that had ended, and another one took reports.
+#[tokio::test]
+async fn nobody_hangs_a_trigger_of_ours_on_a_table_of_his_own() {
+    let schema = with_roles().await;
+    let open = schema.stranger().await;
+    open.run("SELECT cf.complete('a')").await.unwrap();
+    for role in ["writer", "worker", "auditor"] {
+        let user = user(&schema, role).await;
+        user.run("CREATE TEMP TABLE mine(n bigint, ordering_key text, destination text)")
+            .await
+            .unwrap();
+        user.run("CREATE TEMP VIEW seen AS SELECT * FROM mine").await.unwrap();
+        for function in ["outbox_guard", "outbox_made", "outbox_arrived", "input_guard"] {
+            let hang = format!(
+                "CREATE TRIGGER x AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION cf.{function}()"
+            );
+            expect(&user, &[(&hang, DENIED)]).await;
+        }
+        let hang = "CREATE TRIGGER x INSTEAD OF INSERT ON seen FOR EACH ROW
+            EXECUTE FUNCTION cf.report_insert()";
+        expect(&user, &[(hang, DENIED)]).await;
+    }
+    // And whatever comes to run as the owner, but for the look that `enqueue` takes for its caller.
+    let anybodys = "SELECT proname::text FROM pg_proc
+        WHERE pronamespace = to_regnamespace($1) AND prosecdef
+          AND (proacl IS NULL OR EXISTS (SELECT FROM aclexplode(proacl) WHERE grantee = 0))";
+    let rows = open.client.query(anybodys, &[&schema.name()]).await.unwrap();
+    let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(names, ["standing"]);
+}
+
 /// A user with no role at all has nothing, not even the schema.
 #[tokio::test]
 async fn nobody_else_has_any_right() {
