@@ -1,6 +1,7 @@
 -- by delivery_due, destination_pkey and outbox_pkey: what is due at one destination
 -- and nobody else holds, oldest first, from the floor on; nothing where it is paused or has another
--- contract. There is one row at least, with the time and what the destination's row says.
+-- contract. A body of more than so many bytes stays where it is, and its length is told last. There
+-- is one row at least, with the time and what the destination's row says.
 WITH clock AS MATERIALIZED (SELECT cf.micros() AS now),
 place AS MATERIALIZED (
   SELECT coalesce(contract, '') AS contract, coalesce(contract = $2::text, false) AS agrees,
@@ -20,7 +21,8 @@ due AS MATERIALIZED (
 SELECT d.n, d.state, d.round, d.round_since, d.attempts, d.asks, d.in_doubt, d.available_at,
   d.token, d.lease_until, d.lease_owner, d.first_sent_at, d.last_lease_until, d.last_outcome,
   d.key_seq, o.n, o.command_id, o.stream, o.seq, o.idx, o.destination, o.kind, o.ordering_key,
-  o.body, o.content_type, o.headers, o.core_digest, o.not_before, o.expires_at, o.recorded_at,
-  c.now, p.paused, CASE WHEN NOT p.agrees THEN p.contract END
+  CASE WHEN octet_length(o.body) <= $5::bigint THEN o.body END, o.content_type, o.headers, o.core_digest, o.not_before, o.expires_at, o.recorded_at,
+  c.now, p.paused, CASE WHEN NOT p.agrees THEN p.contract END,
+  CASE WHEN octet_length(o.body) > $5::bigint THEN octet_length(o.body)::bigint END
 FROM clock c LEFT JOIN place p ON true LEFT JOIN due d ON true LEFT JOIN cf.outbox o ON o.n = d.n
 ORDER BY d.available_at, d.n;

@@ -67,7 +67,9 @@ async fn look_from(
     let destination = from.destination.as_str();
     let contract = store.agreed.text(&from.destination, &from.terms.contract);
     let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-    let mut rows = tx.query(DELIVERY_DUE, &[&destination, &contract, &floor, &most]).await?;
+    let bytes = i64::try_from(store.body_bytes_max()).unwrap_or(i64::MAX);
+    let params: [&dyn crate::param::Param; 5] = [&destination, &contract, &floor, &most, &bytes];
+    let mut rows = tx.query(DELIVERY_DUE, &params).await?;
     let now = rows.first().and_then(|row| row::time(row, 30)).unwrap_or_default();
     let differing = rows.first().and_then(|row| {
         let has_row = row.try_get::<_, Option<bool>>(31).ok().flatten().is_some();
@@ -150,8 +152,7 @@ pub(crate) async fn take(
         if let Some(due) = delivery.available_at {
             store.pool.floors.raise(from.destination.as_str(), due.get());
         }
-        let command = row::outbox(row, 15, store.body_bytes_max());
-        match known.and(command) {
+        match known.and_then(|()| command(row, store.body_bytes_max())) {
             Ok(command) => advance(group, &looking, delivery, command, (taken, done)).await?,
             Err(why) => {
                 taken.freed |= park(group, &looking, &delivery, (row, why), done).await?;
@@ -159,6 +160,14 @@ pub(crate) async fn take(
         }
     }
     Ok(())
+}
+
+/// The command; a body over the limit has not travelled, so that many such do not fill the memory.
+fn command(row: &Row, body_bytes_max: usize) -> Result<OutboxRow, Unreadable> {
+    match row::int(row, 33) {
+        Some(len) => Err(format!("its body has {len} bytes, more than body_bytes_max")),
+        None => row::outbox(row, 15, body_bytes_max),
+    }
 }
 
 /// Who looks for what.

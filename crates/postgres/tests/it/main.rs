@@ -19,6 +19,7 @@ mod intents;
 mod lanes;
 mod limits;
 mod listen;
+mod long_body;
 mod many;
 mod migrate;
 mod not_known;
