@@ -54,11 +54,23 @@ impl Texts {
     }
 }
 
+/// Words that name nothing unless they are quoted, by `pg_get_keywords`, of PostgreSQL 14 to 18.
+const RESERVED: &str = "all analyse analyze and any array as asc asymmetric authorization binary \
+     both case cast check collate collation column concurrently constraint create cross \
+     current_catalog current_date current_role current_schema current_time current_timestamp \
+     current_user default deferrable desc distinct do else end except false fetch for foreign \
+     freeze from full grant group having ilike in initially inner intersect into is isnull join \
+     lateral leading left like limit localtime localtimestamp natural not notnull null offset on \
+     only or order outer overlaps placing primary references returning right select session_user \
+     similar some symmetric system_user table tablesample then to trailing true union unique user \
+     using variadic verbose when where window with";
+
 /// `name` as an identifier of SQL.
 pub(crate) fn quoted(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let begins_well = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
-    if begins_well && name.bytes().all(is_plain) {
+    let is_reserved = RESERVED.split(' ').any(|word| word == name);
+    if begins_well && !is_reserved && name.bytes().all(is_plain) {
         return name.to_owned();
     }
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -101,5 +113,7 @@ mod tests {
         assert_eq!(quoted("Orders"), "\"Orders\"");
         assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
         assert_eq!(quoted("1a"), "\"1a\"");
+        assert_eq!(quoted("order"), "\"order\"");
+        assert_eq!(quoted("orders"), "orders");
     }
 }

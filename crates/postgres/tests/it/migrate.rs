@@ -1,7 +1,8 @@
 //! A database gets the schema once, whole, and never one that is not ours.
 
+use counterfoil_core::port::Store as _;
 use counterfoil_postgres::{
-    OpenError, PostgresStore, SCHEMA_VERSION, Schema, SchemaError, migrate, schema_sql,
+    OpenError, Options, PostgresStore, SCHEMA_VERSION, Schema, SchemaError, migrate, schema_sql,
 };
 
 use crate::server::{TestDatabase, TestSchema, connect, connect_to, url};
@@ -141,6 +142,22 @@ async fn a_name_that_must_be_quoted_works() {
 }
 
 /// A server that fails in the middle leaves nothing behind, not even the schema.
+/// `order` and `user` are what services are called.
+#[tokio::test]
+async fn a_word_of_sql_names_a_schema_too() {
+    let database = TestDatabase::new("").await;
+    let mut client = connect_to(&database.url()).await;
+    for name in ["order", "user", "left"] {
+        migrate(&mut client, name, None).await.unwrap();
+        let enqueue = format!("SELECT \"{name}\".enqueue('a', 'd', 'k', '{{}}'::json)");
+        client.batch_execute(&enqueue).await.unwrap();
+        let mut options = Options::default();
+        options.schema = name.into();
+        let store = PostgresStore::open(&database.url(), options).await.unwrap();
+        assert!(store.show("a").await.unwrap().is_some());
+    }
+}
+
 #[tokio::test]
 async fn a_failed_migration_leaves_nothing() {
     let (schema, helper) = (TestSchema::unmade(), TestSchema::unmade());
