@@ -47,9 +47,14 @@ GRANT UPDATE (source) ON cf.receipt TO "cf_relay";
 GRANT UPDATE (file) ON cf.archived TO "cf_relay";
 GRANT DELETE ON cf.delivery, cf.lane_freed, cf.tally, cf.snapshot, cf.input, cf.inbox TO "cf_relay";
 
--- Operators run every verb of the command line but init: also those that remove by proof.
+-- Operators run every verb of the command line but init: also those that remove by proof. What the
+-- store is, who did what to it and what was archived no verb takes away; an erasure clears reasons.
 GRANT "cf_relay" TO "cf_operator";
 GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "cf" TO "cf_operator";
+REVOKE INSERT, UPDATE, DELETE ON cf.meta FROM "cf_operator";
+REVOKE UPDATE, DELETE ON cf.operator_action FROM "cf_operator";
+GRANT UPDATE (reason) ON cf.operator_action TO "cf_operator";
+REVOKE DELETE ON cf.archived FROM "cf_operator";
 
 -- Auditors read.
 GRANT SELECT ON ALL TABLES IN SCHEMA "cf" TO "cf_auditor";

@@ -213,6 +213,12 @@ async fn an_operator_may_remove_and_an_auditor_only_reads() {
             ("DELETE FROM cf.delivery", "ok"),
             ("DELETE FROM cf.outbox", "ok"),
             ("DROP TABLE cf.outbox", DENIED),
+            // Nobody hides what he did, or makes the store another one.
+            ("UPDATE cf.operator_action SET reason = NULL", "ok"),
+            ("UPDATE cf.operator_action SET actor = 'eve'", DENIED),
+            ("DELETE FROM cf.operator_action", DENIED),
+            ("UPDATE cf.meta SET version = 99", DENIED),
+            ("DELETE FROM cf.archived", DENIED),
         ],
     )
     .await;
