@@ -21,7 +21,8 @@ due AS MATERIALIZED (
 SELECT d.n, d.state, d.round, d.round_since, d.attempts, d.asks, d.in_doubt, d.available_at,
   d.token, d.lease_until, d.lease_owner, d.first_sent_at, d.last_lease_until, d.last_outcome,
   d.key_seq, o.n, o.command_id, o.stream, o.seq, o.idx, o.destination, o.kind, o.ordering_key,
-  CASE WHEN octet_length(o.body) <= $5::bigint THEN o.body END, o.content_type, o.headers, o.core_digest, o.not_before, o.expires_at, o.recorded_at,
+  CASE WHEN octet_length(o.body) <= $5::bigint THEN o.body END, o.content_type, o.headers,
+  o.core_digest, o.not_before, o.expires_at, o.recorded_at,
   c.now, p.paused, CASE WHEN NOT p.agrees THEN p.contract END,
   CASE WHEN octet_length(o.body) > $5::bigint THEN octet_length(o.body)::bigint END
 FROM clock c LEFT JOIN place p ON true LEFT JOIN due d ON true LEFT JOIN cf.outbox o ON o.n = d.n
