@@ -13,9 +13,9 @@ use crate::exit::Failure;
 use crate::store::{is_refused_for_good, no_server, words};
 
 /// How long a server may be away.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long to wait between two tries.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// A connection, made anew where it breaks.
 pub(super) struct Server {
