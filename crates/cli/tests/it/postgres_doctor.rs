@@ -38,6 +38,7 @@ fn a_store_that_was_just_made_is_well() {
         "ok     oldest",
         "ok     index",
         "ok     trigger",
+        "ok     number",
     ] {
         assert!(said.is_done().out.contains(word), "{word}: {said:?}");
     }
@@ -67,6 +68,28 @@ fn what_is_wrong_with_guards_and_indexes_is_named() {
     has(&indexes, "wrong", "delivery_due on delivery is missing");
     has(&indexes, "wrong", "attempt_n on attempt is invalid");
     assert_eq!(desk.run(&["doctor", "--store", &store]).code, Some(1));
+}
+
+/// A subscriber of logical replication has rows, and sequences that never drew. It took a new
+/// command for one that stands, and `ON CONFLICT DO NOTHING` dropped it without a word.
+#[test]
+fn a_sequence_that_is_behind_is_named() {
+    let (server, desk) = (Server::start(""), Desk::empty());
+    let store = server.database();
+    desk.run(&["init", "--store", &store]).is_done();
+    let plain = Plain::open(&store);
+    plain.run(
+        "INSERT INTO counterfoil.outbox(command_id, destination, kind, body)
+        SELECT 'a' || g, 'd', 'k', '' FROM generate_series(1, 9) g",
+    );
+    has(&checks(&desk, &store, "number"), "ok", "5 sequences");
+    plain.run("SELECT setval('counterfoil.outbox_n_seq', 3)");
+    let behind = checks(&desk, &store, "number");
+    has(&behind, "wrong", "outbox_n_seq has drawn 3, and 9 stands");
+    let said = desk.run(&["doctor", "--store", &store]);
+    assert!(said.out.contains("setval('\"counterfoil\".outbox_n_seq', 9)"), "{said:?}");
+    plain.run("SELECT setval('counterfoil.outbox_n_seq', 9)");
+    has(&checks(&desk, &store, "number"), "ok", "5 sequences");
 }
 
 #[test]

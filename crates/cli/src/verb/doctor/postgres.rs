@@ -3,6 +3,7 @@
 //! Guarantees: reads only, in sessions of its own; what this user may not see is said. Does not:
 //! check the rows; `audit` does.
 
+mod number;
 mod schema;
 mod vacuum;
 
@@ -62,6 +63,7 @@ pub(super) async fn look(
     checks.extend(server.sight());
     checks.extend(vacuum::checks(&look, server.autovacuum == "on").await?);
     checks.extend(schema::checks(&look).await?);
+    checks.extend(number::checks(&look).await?);
     let rows = look.rows(include_str!("sql/postgres/destinations.sql"), &[]).await?;
     let stored = rows.iter().map(|row| {
         let paused = (at(row, 2)?, at(row, 3)?, at(row, 4)?);
