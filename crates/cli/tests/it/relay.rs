@@ -36,7 +36,7 @@ fn until_idle_exits_0_when_all_is_delivered() {
     let said = desk.run(&["relay", "--until-idle"]);
     let sums: Vec<_> = said.is_done().err.lines().filter(|line| line.contains("in all:")).collect();
     assert_eq!(sums.len(), 1, "{said:?}");
-    assert!(sums[0].ends_with("in all: 50 sends, 50 completed; nothing is left"), "{said:?}");
+    assert!(sums[0].ends_with("in all: 50 sends, 50 completed; nothing is left to do"), "{said:?}");
     assert_eq!(desk.shipping("SELECT count(*) FROM jobs"), 50);
     assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_delivery"), 0);
     let json = desk.run(&["relay", "--until-idle", "--log-format", "json"]);

@@ -92,7 +92,7 @@ fn left(end: &RelayEnd) -> String {
     let some: Vec<_> = some.map(|(what, count)| format!("{count} {what}")).collect();
     match (end.is_counted, some.is_empty()) {
         (false, _) => "; what is left was not counted in time".to_owned(),
-        (true, true) => "; nothing is left".to_owned(),
+        (true, true) => "; nothing is left to do".to_owned(),
         (true, false) => format!("; left: {}", some.join(", ")),
     }
 }
