@@ -248,8 +248,8 @@ async fn an_operator_may_remove_and_an_auditor_only_reads() {
     .await;
 }
 
-/// A function of a trigger that runs as the owner believes its row. On a temp table of a writer's own
-/// one of them made deliveries of commands that had ended, and another one took reports.
+/// A function of a trigger that runs as the owner believes its row. On a temp table of a writer's
+/// own one of them made deliveries of commands that had ended, and another one took reports.
 #[tokio::test]
 async fn nobody_hangs_a_trigger_of_ours_on_a_table_of_his_own() {
     let schema = with_roles().await;
@@ -263,7 +263,8 @@ async fn nobody_hangs_a_trigger_of_ours_on_a_table_of_his_own() {
         user.run("CREATE TEMP VIEW seen AS SELECT * FROM mine").await.unwrap();
         for function in ["outbox_guard", "outbox_made", "outbox_arrived", "input_guard"] {
             let hang = format!(
-                "CREATE TRIGGER x AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION cf.{function}()"
+                "CREATE TRIGGER x AFTER INSERT ON mine FOR EACH ROW
+                 EXECUTE FUNCTION cf.{function}()"
             );
             expect(&user, &[(&hang, DENIED)]).await;
         }
