@@ -135,6 +135,13 @@ BEGIN
   standing := cf.standing(NEW.command_id, NEW.destination, NEW.kind, NEW.ordering_key, NEW.body,
     NEW.core_digest);
   IF standing IS NULL THEN
+    -- A sequence that is behind draws a number that stands; DO NOTHING would drop the new command
+    -- without a word. By the primary key of outbox.
+    IF EXISTS (SELECT FROM cf.outbox o WHERE o.n = NEW.n) THEN
+      RAISE object_not_in_prerequisite_state USING MESSAGE = 'CF0133 the sequence of n is behind '
+        'the numbers that stand, as after a copy without sequences: let the owner run SELECT '
+        'setval(''cf.outbox_n_seq'', max(n)) FROM cf.outbox';
+    END IF;
     RETURN NEW;
   END IF;
   -- enqueue() and the library compare by themselves, so that their transaction stays usable.

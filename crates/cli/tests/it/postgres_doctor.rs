@@ -70,8 +70,7 @@ fn what_is_wrong_with_guards_and_indexes_is_named() {
     assert_eq!(desk.run(&["doctor", "--store", &store]).code, Some(1));
 }
 
-/// A subscriber of logical replication has rows, and sequences that never drew. It took a new
-/// command for one that stands, and `ON CONFLICT DO NOTHING` dropped it without a word.
+/// A subscriber of logical replication has rows, and sequences that never drew.
 #[test]
 fn a_sequence_that_is_behind_is_named() {
     let (server, desk) = (Server::start(""), Desk::empty());

@@ -211,3 +211,29 @@ async fn an_input_is_held_to_its_rules() {
         assert_eq!(done, wanted, "{column} = {value}");
     }
 }
+
+/// A subscriber of logical replication has rows, and a sequence that never drew. There a new command
+/// was taken for one that stands, and `ON CONFLICT DO NOTHING` dropped it without a word.
+#[tokio::test]
+async fn a_number_that_stands_drops_no_command() {
+    let schema = TestSchema::new().await;
+    let stranger = schema.stranger().await;
+    let insert = "INSERT INTO cf.outbox(command_id, destination, kind, body)";
+    stranger
+        .run(&format!("{insert} SELECT 'a' || g, 'd', 'k', '' FROM generate_series(1, 4) g"))
+        .await
+        .unwrap();
+    stranger.run("SELECT setval('cf.outbox_n_seq', 1)").await.unwrap();
+    for asked in [
+        &format!("{insert} VALUES ('new', 'd', 'k', '') ON CONFLICT DO NOTHING"),
+        &format!("{insert} VALUES ('new', 'd', 'k', '')"),
+        "SELECT cf.enqueue('new', 'd', 'k', '{}'::json)",
+    ] {
+        let refused = stranger.run(asked).await.unwrap_err();
+        assert!(refusal(&refused).starts_with("CF0133"), "{asked}: {refused:?}");
+    }
+    // The way out that it says.
+    stranger.run("SELECT setval('cf.outbox_n_seq', max(n)) FROM cf.outbox").await.unwrap();
+    stranger.run(&format!("{insert} VALUES ('new', 'd', 'k', '')")).await.unwrap();
+    assert_eq!(stranger.number("SELECT count(*) FROM cf.delivery").await, 5);
+}

@@ -36,7 +36,7 @@ pub(super) async fn checks(look: &Look<'_>) -> Result<Vec<Check>, Failure> {
 fn found(name: &str, last: i64, stands: i64) -> Check {
     let text = format!(
         "{name} has drawn {last}, and {stands} stands: a new row takes a number that another one \
-         has, and fails, or is dropped by ON CONFLICT DO NOTHING"
+         has, and is refused"
     );
     let help = format!("let the owner run SELECT setval('{name}', {stands})");
     Check::wrong("number", text, help)
