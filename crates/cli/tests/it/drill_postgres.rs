@@ -46,8 +46,8 @@ fn a_drill_on_a_server_that_is_restarted_twice_ends_0() {
 }
 
 /// Seen once in twelve drills on a server that was restarted now and then: the restart met the
-/// audit at the end, and a drill whose books agreed ended with 2. Only an audit reads events here, so it
-/// is held there until the server goes.
+/// audit at the end, and a drill whose books agreed ended with 2. Only an audit reads events here,
+/// so it is held there until the server goes.
 #[test]
 fn a_drill_whose_audit_is_cut_off_audits_again() {
     let (server, desk) = (Server::start(""), Desk::empty());

@@ -212,8 +212,8 @@ async fn an_input_is_held_to_its_rules() {
     }
 }
 
-/// A subscriber of logical replication has rows, and a sequence that never drew. There a new command
-/// was taken for one that stands, and `ON CONFLICT DO NOTHING` dropped it without a word.
+/// A subscriber of logical replication has rows, and a sequence that never drew. There a new
+/// command was taken for one that stands, and `ON CONFLICT DO NOTHING` dropped it without a word.
 #[tokio::test]
 async fn a_number_that_stands_drops_no_command() {
     let schema = TestSchema::new().await;
