@@ -164,3 +164,50 @@ impl Arrivals {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use counterfoil_core::domain::transition::Report;
+    use counterfoil_core::domain::{Command, Micros, ReceiptOutcome};
+    use counterfoil_core::port::{Archive as _, Store as _};
+
+    use super::*;
+    use crate::SqliteStore;
+    use crate::connection::open_own;
+
+    #[tokio::test]
+    async fn a_part_ends_once_the_lock_was_held_long_enough_but_not_with_a_seal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let store = SqliteStore::init(&path, None).unwrap();
+        let many = FEW + 3;
+        for i in 0..=many {
+            let command = Command::json(format!("c{i}"), "shipping", "k", &i).unwrap();
+            let id = command.id.clone().unwrap();
+            store.enqueue(vec![command]).await.unwrap()[0].clone().unwrap();
+            let (outcome, source) = (ReceiptOutcome::Completed, "report".into());
+            let (result, evidence, token) = (None, None, None);
+            let report = Report { outcome, result, evidence, source, token, equals_earlier: false };
+            store.report(&id, report).await.unwrap();
+        }
+        let entries = store.ended(Micros::LATEST, 0, 100).await.unwrap().entries;
+        let dig = |entry| Grave { tombstone: tombstone::of(&entry, "f"), entry };
+        let graves: Arc<[Grave]> = entries.into_iter().map(dig).collect();
+        let (own, _) = open_own(&path).unwrap();
+        let seal = SealChange { version: 0, seal: "s".into() };
+        for (seal, buried) in [(Some(seal), many), (None, FEW)] {
+            own.execute_batch("BEGIN IMMEDIATE").unwrap();
+            let part = Burial { graves: Arc::clone(&graves), from: 0, seal };
+            let mut group = Group::new(&own, Micros::EARLIEST);
+            std::thread::sleep(Duration::from_millis(6));
+            assert_eq!(part.run(&mut group).unwrap(), Buried::Done(vec![true; buried]));
+            drop(group);
+            own.execute_batch("ROLLBACK").unwrap();
+        }
+        // In parts all of them go.
+        let entries = store.ended(Micros::LATEST, 0, 100).await.unwrap().entries;
+        assert_eq!(store.bury("f", entries, None).await.unwrap(), Buried::Done(vec![true; many]));
+    }
+}
