@@ -1,6 +1,6 @@
 -- by scan of receipt, by sqlite_autoindex_counterfoil_receipt_1 and by rowid, then by scan of
--- archived: the audit counts every row. What was redelivered and is open again has not ended; a mark
--- is no receipt.
+-- archived: the audit counts every row. What was redelivered and is open again has not ended; a
+-- mark is no receipt.
 SELECT destination, outcome, sum(count) FROM (
   SELECT destination, outcome, count(*) AS count FROM counterfoil_receipt r
   WHERE +r.n > 0

@@ -1,7 +1,7 @@
 //! Reads all that stands about one ended command, exactly.
 //!
-//! Guarantees: two entries that are equal stand for equal rows, since what would be read only nearly,
-//! such as text that is no UTF-8, is told as unreadable. Does not: read what is open.
+//! Guarantees: two entries that are equal stand for equal rows, since what would be read only
+//! nearly, such as text that is no UTF-8, is told as unreadable. Does not: read what is open.
 
 use counterfoil_core::domain::ReceiptOutcome;
 use counterfoil_core::domain::laws::ContradictionFacts;

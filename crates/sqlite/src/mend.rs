@@ -1,9 +1,9 @@
 //! Gives a command that has neither a delivery nor a receipt a delivery again: uncertain.
 //!
-//! Guarantees: nothing is sent by it, since nobody knows what became of the command; in a lane it gets
-//! a place that no other holds, between those recorded before it and after it. Does not: mend where
-//! the lane has no such place left, because its row was lost or a place was given twice: then the
-//! audit tells both until the lane is put right.
+//! Guarantees: nothing is sent by it, since nobody knows what became of the command; in a lane it
+//! gets a place that no other holds, between those recorded before it and after it. Does not: mend
+//! where the lane has no such place left, because its row was lost or a place was given twice: then
+//! the audit tells both until the lane is put right.
 
 use counterfoil_core::domain::{Micros, Token};
 use counterfoil_core::port::Actor;

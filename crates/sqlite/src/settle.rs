@@ -52,8 +52,8 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
     })
 }
 
-/// A settle so late that nothing but a tombstone is left: `Completed` is the receiver's own word, and
-/// kept beside it where it says otherwise.
+/// A settle so late that nothing but a tombstone is left: `Completed` is the receiver's own word,
+/// and kept beside it where it says otherwise.
 fn settle_archived(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result<Settled> {
     let ignored = Settled::Ignored(Reason::Ended);
     let Ended::Outcome(Outcome::Completed { result, evidence }) = &settle.ended else {

@@ -1,7 +1,7 @@
 //! What stays of an archived command: its row, read and written.
 //!
-//! Guarantees: a tombstone that stands is never written over. Does not: judge one that was changed by
-//! hand; its `row_digest` tells.
+//! Guarantees: a tombstone that stands is never written over. Does not: judge one that was changed
+//! by hand; its `row_digest` tells.
 
 use counterfoil_core::domain::Digest;
 use counterfoil_core::port::archive::{Entry, Tombstone};
@@ -11,13 +11,19 @@ use crate::group::Group;
 use crate::row::{Bytes32, count, digest, lossy};
 use crate::sql::Sql;
 
-/// What will stay of this command; `None` where no digest of its body is known, or no receipt.
+/// What will stay of this command; `None` where it has no receipt, no digest of its body is known,
+/// or it is not what was sent: that must be seen for as long as it stands.
 pub(crate) fn of(entry: &Entry, file: &str) -> Option<Tombstone> {
     let newest = entry.newest()?;
-    let digest = match (newest.digest, entry.erased_at) {
-        (Some(digest), _) => digest,
-        (None, None) => Digest::of(&entry.outbox.body),
-        (None, Some(_)) => return None,
+    let digest = match entry.erased_at {
+        Some(_) => newest.digest?,
+        None => {
+            let body = Digest::of(&entry.outbox.body);
+            let was_sent = |sent: Option<Digest>, stands| sent.is_none_or(|sent| sent == stands);
+            let whole = entry.outbox.row_digest(body);
+            let same = was_sent(newest.digest, body) && was_sent(newest.row_digest, whole);
+            same.then_some(body)?
+        }
     };
     let mut tombstone = Tombstone {
         command_id: entry.outbox.command_id.to_string(),

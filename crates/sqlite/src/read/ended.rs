@@ -1,7 +1,7 @@
 //! Ended commands by rising number, whole, for the archive.
 //!
-//! Guarantees: a page looks at a bounded number of rows and holds a bounded number of bytes, so that
-//! its snapshot is short; what must stay is counted by why. Does not: read what has not ended.
+//! Guarantees: a page looks at a bounded number of rows and holds a bounded number of bytes, so
+//! that its snapshot is short; what must stay is counted by why. Does not: read what has not ended.
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::archive::{EndedPage, Entry};
@@ -67,20 +67,19 @@ fn add(
     newest: Option<i64>,
     page: &mut EndedPage,
 ) -> rusqlite::Result<usize> {
-    // Whatever else it may be, its content need not be read.
     let kept = if seen.is_of_workflow {
+        // Whatever else it may be, its content need not be read.
         &mut page.kept.of_workflow
-    } else if newest == Some(seen.n) {
-        &mut page.kept.newest
     } else {
         match entry::read(store, seen.n)? {
-            Some(Ok(stands)) if !stands.is_contradicted => {
+            Some(Err(_)) => &mut page.kept.unreadable,
+            Some(Ok(stands)) if stands.is_contradicted => &mut page.kept.contradicted,
+            Some(Ok(_)) if newest == Some(seen.n) => &mut page.kept.newest,
+            Some(Ok(stands)) => {
                 let bytes = bytes(&stands.entry);
                 page.entries.push(stands.entry);
                 return Ok(bytes);
             }
-            Some(Ok(_)) => &mut page.kept.contradicted,
-            Some(Err(_)) => &mut page.kept.unreadable,
             None => return Ok(0),
         }
     };

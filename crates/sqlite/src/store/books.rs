@@ -1,8 +1,8 @@
 //! The `Archive` and `Audited` ports on a SQLite file.
 //!
-//! Guarantees: a page is one short snapshot of a connection that cannot write, beside running relays
-//! of any process; every write is one member of the commit queue. Does not: write archives' files,
-//! nor judge what a seal says.
+//! Guarantees: a page is one short snapshot of a connection that cannot write, beside running
+//! relays of any process; every write is one member of the commit queue. Does not: write archives'
+//! files, nor judge what a seal says.
 
 use counterfoil_core::domain::{EventRow, Micros};
 use counterfoil_core::port::Actor;

@@ -1,4 +1,5 @@
-//! A command that lost its delivery: it becomes uncertain, never pending, and every law holds again.
+//! A command that lost its delivery: it becomes uncertain, never pending, and every law holds
+//! again.
 
 use counterfoil_core::domain::{OrderingKey, Outcome, State};
 use counterfoil_core::port::store::Settled;
