@@ -180,12 +180,9 @@ mod tests {
     use crate::SqliteStore;
     use crate::connection::open_own;
 
-    #[tokio::test]
-    async fn a_part_ends_once_the_lock_was_held_long_enough_but_not_with_a_seal() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.db");
-        let store = SqliteStore::init(&path, None).unwrap();
-        let many = FEW + 3;
+    /// A file with so many ended commands that may go, and their graves.
+    async fn dug(path: &std::path::Path, many: usize) -> (SqliteStore, Connection, Arc<[Grave]>) {
+        let store = SqliteStore::init(path, None).unwrap();
         for i in 0..=many {
             let command = Command::json(format!("c{i}"), "shipping", "k", &i).unwrap();
             let id = command.id.clone().unwrap();
@@ -197,8 +194,35 @@ mod tests {
         }
         let entries = store.ended(Micros::LATEST, 0, 100).await.unwrap().entries;
         let dig = |entry| Grave { tombstone: tombstone::of(&entry, "f"), entry };
-        let graves: Arc<[Grave]> = entries.into_iter().map(dig).collect();
-        let (own, _) = open_own(&path).unwrap();
+        let graves = entries.into_iter().map(dig).collect();
+        (store, open_own(path).unwrap().0, graves)
+    }
+
+    /// After a COMMIT that failed: what was answered is looked up.
+    #[tokio::test]
+    async fn whether_a_burial_stands_is_told_from_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_store, own, graves) = dug(&folder.path().join("s.db"), 2).await;
+        for (seal, end, stands) in [
+            (None, "ROLLBACK", Some(false)),
+            (None, "COMMIT", Some(true)),
+            (Some(SealChange { version: 0, seal: "s".into() }), "ROLLBACK", None),
+        ] {
+            own.execute_batch("BEGIN IMMEDIATE").unwrap();
+            let part = Burial { graves: Arc::clone(&graves), from: 0, seal };
+            let mut group = Group::new(&own, Micros::EARLIEST);
+            let answer = part.run(&mut group).unwrap();
+            drop(group);
+            own.execute_batch(end).unwrap();
+            assert_eq!(part.stands(&own, &answer).unwrap(), stands, "{answer:?}, {end}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_part_ends_once_the_lock_was_held_long_enough_but_not_with_a_seal() {
+        let folder = tempfile::tempdir().unwrap();
+        let many = FEW + 3;
+        let (store, own, graves) = dug(&folder.path().join("s.db"), many).await;
         let seal = SealChange { version: 0, seal: "s".into() };
         for (seal, buried) in [(Some(seal), many), (None, FEW)] {
             own.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -63,3 +63,27 @@ impl Work for Sealing {
         Ok(Some(!written || read(store)?.is_some_and(is_ours)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_core::domain::Micros;
+
+    use super::*;
+
+    /// After a COMMIT that failed: another's seal of the same version is not ours.
+    #[test]
+    fn whether_a_seal_stands_is_told_from_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, _) = crate::connection::init(&folder.path().join("s.db"), None).unwrap();
+        let sealing = |seal: &str| Sealing(SealChange { version: 0, seal: seal.into() });
+        let (ours, theirs) = (sealing("ours"), sealing("theirs"));
+        assert_eq!(ours.stands(&own, &true).unwrap(), Some(false));
+        let mut group = Group::new(&own, Micros::EARLIEST);
+        assert!(ours.run(&mut group).unwrap());
+        assert!(!theirs.run(&mut group).unwrap());
+        drop(group);
+        assert_eq!(ours.stands(&own, &true).unwrap(), Some(true));
+        assert_eq!(theirs.stands(&own, &true).unwrap(), Some(false));
+        assert_eq!(theirs.stands(&own, &false).unwrap(), Some(true), "a refusal stands");
+    }
+}

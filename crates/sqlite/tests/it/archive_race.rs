@@ -5,8 +5,8 @@ use std::process::Command as Process;
 use std::time::Duration;
 
 use counterfoil_core::port::archive::{Archive as _, Buried, Entry, SealChange};
-use counterfoil_core::port::store::{Recorded, Reported};
-use counterfoil_core::port::{Acted, Audited as _, Store as _};
+use counterfoil_core::port::store::{Recorded, Reported, StoreError};
+use counterfoil_core::port::{Acted, Audited as _, Clock as _, Store as _};
 use counterfoil_sqlite::{Options, SqliteStore};
 use rusqlite::Connection;
 
@@ -115,6 +115,22 @@ async fn a_relay_goes_on_beside_a_burial() {
     buried += bury(&store).await;
     assert_eq!(buried, MANY * 5, "all but the newest");
     assert_eq!(broken(&store).await, [""; 0]);
+}
+
+/// The machine's clock jumped, so what is old is not known: it stops with the relays.
+#[tokio::test]
+async fn a_burial_stops_where_a_relay_does() {
+    let (folder, store) = completed_shop(&["a"]).await;
+    let clock = counterfoil_testkit::ManualClock::default();
+    clock.step_machine(store.now().unwrap().since(clock.machine()).as_micros());
+    let path = folder.path().join("s.db");
+    let own = std::sync::Arc::new(clock.clone());
+    let jumped = SqliteStore::open_with_clock(path, Options::default(), own).unwrap();
+    let entries = page(&store).await.entries;
+    clock.step_machine(7_200_000_000);
+    let stopped = jumped.bury("f", entries.clone(), None).await;
+    assert!(matches!(stopped, Err(StoreError::Clock(_))), "{stopped:?}");
+    assert_eq!(store.bury("f", entries, None).await.unwrap(), Buried::Done(vec![true]));
 }
 
 /// Names the file to a child: this same test program, which then plays the part.
