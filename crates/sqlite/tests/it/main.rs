@@ -8,9 +8,13 @@
 )]
 
 mod append;
+mod archive;
+mod archive_race;
 mod audit;
+mod audited;
 mod commit_queue;
 mod dead_letters;
+mod erase;
 mod expiry;
 mod fault;
 mod guards;
@@ -27,6 +31,7 @@ mod inbox;
 mod lane_names;
 mod lanes;
 mod long_worker;
+mod mend;
 mod old_library;
 mod open;
 mod place;
@@ -34,6 +39,7 @@ mod plans;
 mod random;
 mod store;
 mod suite;
+mod tombstone;
 mod upgrade;
 mod user_report;
 mod user_transaction;
