@@ -32,6 +32,7 @@ mod server;
 mod shared;
 mod suite;
 mod tls;
+mod upgrade;
 mod user;
 #[cfg(feature = "sqlx")]
 mod user_sqlx;
