@@ -19,6 +19,7 @@ use tokio_postgres::{Client, Config, Row};
 use super::driver::On;
 use super::keys::{self, Keep, Key, Keys as _};
 use super::{InboxSql, InboxTxError as Error};
+use crate::failure::Failure;
 use crate::options::Options;
 use crate::pool::ANSWER_TIMEOUT_MIN;
 use crate::schema::{self, SchemaError};
@@ -208,7 +209,7 @@ async fn make_tables(client: &Client, schema: &str, texts: &Texts) -> Result<(),
 }
 
 async fn connect(target: &Target, limit: Duration) -> Result<(Client, AbortOnDrop), OpenError> {
-    let refused = |error| OpenError::Schema(SchemaError::from(error));
+    let refused = |error| OpenError::from(Failure::from(error));
     let connecting = within(limit, target.config.connect(target.tls.clone())).await?;
     let (client, connection) = connecting.map_err(refused)?;
     let connection = AbortOnDrop(tokio::spawn(connection));

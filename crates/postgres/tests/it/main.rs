@@ -22,6 +22,7 @@ mod listen;
 mod many;
 mod migrate;
 mod not_known;
+mod page;
 mod plans;
 mod private;
 mod psycopg;

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use counterfoil_core::domain::{Destination, Event, Span, Stream};
-use counterfoil_core::port::Store;
+use counterfoil_core::domain::{Destination, Digest, Event, Micros, ReceiptOutcome, Span, Stream};
 use counterfoil_core::port::read::Filter;
 use counterfoil_core::port::store::{Append, StoreError};
-use counterfoil_postgres::{OpenError, Options, PostgresStore};
+use counterfoil_core::port::{Book as _, InboxRows as _, Page as _, Store};
+use counterfoil_postgres::{InboxBook, OpenError, Options, PostgresStore};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
 use super::scene::{AtWork, Book, KEYS, SCHEMA, command, prepared, prove, wait_for_the_end};
 use crate::listen::cable;
 use crate::private::PrivateServer;
+use crate::server::connect_to;
 
 /// Longer than any bound that is tried here; whatever ends later hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -104,4 +105,31 @@ async fn connections_that_the_network_forgot_cost_one_wait() {
     let recorded = store.enqueue(vec![command(KEYS, "a")]).await.unwrap();
     assert!(recorded[0].is_ok(), "{recorded:?}");
     assert!(store.show("a").await.unwrap().is_some());
+}
+
+/// A receiver's book: a page that was under way fails in time, and the next one is on a fresh
+/// connection.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_book_whose_connection_went_silent_goes_on_with_another() {
+    let server = PrivateServer::start(&[]);
+    let (cut, is_cut) = watch::channel(false);
+    let port = cable(format!("127.0.0.1:{}", server.port()), is_cut).await;
+    let url = server.url().replace(&server.port().to_string(), &port.to_string());
+    let done = tokio::task::spawn_blocking(move || {
+        let mut book = InboxBook::open(&url, &impatient()).unwrap();
+        let mut page = book.page().unwrap();
+        page.insert("urn:x", "first", Digest::of(b"1"), Micros::LATEST).unwrap();
+        cut.send(true).unwrap();
+        let refused = page.commit().unwrap_err().to_string();
+        assert!(refused.contains("no answer within 1s"), "{refused}");
+        // The server may still hold the first one's row: it is another key's turn.
+        let mut page = book.page().unwrap();
+        page.insert("urn:x", "second", Digest::of(b"2"), Micros::LATEST).unwrap();
+        page.finish("urn:x", "second", ReceiptOutcome::Completed, b"7").unwrap();
+        page.commit().unwrap();
+    });
+    tokio::time::timeout(PATIENCE, done).await.expect("the book hangs").unwrap();
+    let client = connect_to(&server.url()).await;
+    let keys = format!("SELECT count(*) FROM {SCHEMA}.inbox WHERE outcome = 'completed'");
+    assert_eq!(client.query_one(&keys, &[]).await.unwrap().get::<_, i64>(0), 1);
 }
