@@ -123,6 +123,16 @@ impl PostgresUrl {
         ))
     }
 
+    /// The answer on a connection of this program's own, where the server gives one in time.
+    ///
+    /// # Errors
+    /// It said nothing for `answer_timeout`.
+    pub(crate) async fn within<T>(&self, asked: impl Future<Output = T>) -> Result<T, String> {
+        let limit = self.options.answer_timeout;
+        let answered = tokio::time::timeout(limit, asked).await;
+        answered.map_err(|_| format!("the server gave no answer within {limit:?}"))
+    }
+
     /// `sql` with the schema's name for each `cf.`.
     pub(crate) fn in_schema(&self, sql: &str) -> String {
         let schema = self.options.schema.replace('"', "\"\"");
