@@ -1,7 +1,7 @@
 //! Hears of other processes' commits by LISTEN, on a connection of its own.
 //!
-//! Guarantees: it begins where somebody waits, so a process that only writes has no such connection;
-//! a connection that ends, or says nothing to its own probe, is replaced, with longer and longer
+//! Guarantees: it begins where somebody waits, so a process that only writes has no such
+//! connection; one that ends, or says nothing to its own probe, is replaced, with longer and longer
 //! pauses; after each LISTEN one looks, since what was told before was not heard; and one looks
 //! again a moment after the last news, from the beginning. Does not: stand in for polling, which
 //! stays the truth.

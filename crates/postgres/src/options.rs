@@ -23,8 +23,8 @@ pub struct Options {
     /// How long the server lets a transaction of this process stand still, and what it holds with
     /// it, before it ends the session; 0: without end. Default 30 s.
     pub idle_timeout: Duration,
-    /// How long the server may say nothing at all where it was asked something, before its connection
-    /// is given up: it is frozen, or the network lost it without a word. More than
+    /// How long the server may say nothing at all where it was asked something, before its
+    /// connection is given up: it is frozen, or the network lost it without a word. More than
     /// `statement_timeout`, so that a slow statement is ended by the server; at least 1 s. What was
     /// under way was not written, unless COMMIT was. Default 40 s.
     pub answer_timeout: Duration,

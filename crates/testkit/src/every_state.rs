@@ -1,7 +1,7 @@
 //! A store with a command in every state and with every end: what a migration must carry over.
 //!
-//! Guarantees: the rows are those that the store itself writes, so the laws hold. Does not: archive,
-//! or write what only strangers write; a test adds that in SQL.
+//! Guarantees: the rows are those that the store itself writes, so the laws hold. Does not:
+//! archive, or write what only strangers write; a test adds that in SQL.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

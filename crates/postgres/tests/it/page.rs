@@ -67,7 +67,8 @@ async fn scene() -> (TestSchema, Stranger) {
     }
     let forger = schema.forger().await;
     let claim = "UPDATE cf.delivery SET state = 'sending', token = 7, attempts = 1,
-         lease_until = available_at WHERE n = (SELECT n FROM cf.outbox WHERE command_id = 'claimed')";
+         lease_until = available_at
+         WHERE n = (SELECT n FROM cf.outbox WHERE command_id = 'claimed')";
     forger.run(claim).await.unwrap();
     (schema, stranger)
 }
