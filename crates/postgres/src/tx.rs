@@ -174,11 +174,13 @@ impl<'a> Tx<'a> {
         statement: Statement,
         params: &[&dyn Param],
     ) -> Result<Vec<Row>, Failure> {
+        // Boxed, since each of them is wide and many may travel together.
+        let run = Box::pin(self.run(statement, params));
         if self.begun.swap(true, Ordering::AcqRel) {
-            return self.run(statement, params).await;
+            return run.await;
         }
         let begin = self.client()?.batch_execute(self.settings.begin(self.is_snapshot));
-        let (begun, rows) = join(self.within(begin), self.run(statement, params)).await;
+        let (begun, rows) = join(self.within(begin), run).await;
         begun??;
         rows
     }
@@ -228,17 +230,17 @@ impl<'a> Tx<'a> {
             return Ok(());
         }
         if self.settings.options.listen && self.is_news() {
-            let (told, committed) = join(self.tell(), self.send_commit()).await;
+            let (told, committed) = join(self.tell(), Box::pin(self.send_commit())).await;
             // A transaction that failed answers COMMIT with a rollback, and with no error.
             return committed.and(told);
         }
-        self.send_commit().await
+        Box::pin(self.send_commit()).await
     }
 
     /// Tells those that listen, when it commits.
     async fn tell(&self) -> Result<(), Failure> {
         let Settings { channel, name, .. } = self.settings;
-        self.run(NOTIFY, &[channel, name]).await.map(drop)
+        Box::pin(self.run(NOTIFY, &[channel, name])).await.map(drop)
     }
 
     async fn send_commit(&self) -> Result<(), Failure> {
