@@ -15,6 +15,8 @@ usage: cargo xtask <command>
   tidy                     the house rules: sizes, floors, links, forbidden words
   simulate --seeds N [--seed S] [--trace]
                            simulated days of relays, from seed S (default 0) on
+  orms                     the examples of SeaORM and diesel, against the real crates;
+                           not part of `test`, since they take minutes to build
   lint                     fmt, clippy, rustdoc, MSRV, cargo-deny
   help                     this text";
 
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     Tidy,
     /// Run the simulator with these words.
     Simulate(Vec<String>),
+    /// Compile and run the examples of other people's ORMs.
+    Orms,
     /// Check format, lints, documentation, MSRV and dependencies.
     Lint,
 }
@@ -52,6 +56,7 @@ pub(crate) fn read(words: &[String]) -> Result<Command> {
     };
     match first.as_str() {
         "test" => Ok(Command::Test(read_test(rest)?)),
+        "orms" => alone(Command::Orms, first, rest),
         "tidy" => alone(Command::Tidy, first, rest),
         // The simulator itself refuses what it does not know.
         "simulate" => Ok(Command::Simulate(rest.to_vec())),
@@ -94,6 +99,12 @@ mod tests {
         let choice = TestChoice { fast: true, runner_args: words("lease --no-capture") };
         let read = read(&words("test --fast -- lease --no-capture")).unwrap();
         assert_eq!(read, Command::Test(choice));
+    }
+
+    #[test]
+    fn orms_stand_alone() {
+        assert_eq!(read(&words("orms")).unwrap(), Command::Orms);
+        assert!(read(&words("orms --fast")).is_err());
     }
 
     #[test]

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Test(choice) => test::run(&choice),
         Command::Tidy => tidy::run(),
         Command::Lint => lint::run(),
+        Command::Orms => test::orms(),
         Command::Simulate(words) => simulate::run(&words),
     };
     match done {

@@ -47,6 +47,16 @@ pub(crate) fn run(choice: &TestChoice) -> Result<()> {
     Ok(())
 }
 
+/// Compiles and runs what the docs say of SeaORM and diesel, against the real crates.
+///
+/// # Errors
+/// An example is wrong, or there is no PostgreSQL.
+pub(crate) fn orms() -> Result<()> {
+    let target = ["--target-dir", "target/companion-orms"];
+    let manifest = ["test", "--locked", "--manifest-path", "companion-orms/Cargo.toml"];
+    Stage::cargo("SeaORM and diesel", &[&manifest[..], &target].concat()).run()
+}
+
 fn runner() -> Stage {
     if answers(&cargo(), &["nextest", "--version"]) {
         let args = ["nextest", "run", "--workspace", "--all-features"];

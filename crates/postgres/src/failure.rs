@@ -19,6 +19,16 @@ pub(crate) enum Failure {
     Broken(String),
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Again(why) | Self::Unavailable(why) | Self::NotKnown(why) | Self::Broken(why) => {
+                f.write_str(why)
+            }
+        }
+    }
+}
+
 impl Failure {
     /// The server's own code, where it answered with one.
     pub(crate) fn broken(what: impl Into<String>) -> Self {

@@ -10,7 +10,7 @@ use counterfoil_core::domain::Micros;
 
 /// How long a claim begins to look where the last one ended, in µs of the boot clock; then one
 /// looks from the beginning, for what was committed late.
-const FLOOR_LASTS: i64 = 1_000_000;
+pub(crate) const FLOOR_LASTS: i64 = 1_000_000;
 /// How far before the last claimed due time the next claim begins to look, in µs: transactions
 /// commit in another order than they began.
 pub(crate) const FLOOR_MARGIN: i64 = 100_000;

@@ -1,20 +1,23 @@
 //! Hears of other processes' commits by LISTEN, on a connection of its own.
 //!
-//! Guarantees: a connection that ends, or says nothing to its own probe, is replaced, with longer
-//! and longer pauses; after each LISTEN one looks, since what was told before was not heard. Does
-//! not: stand in for polling, which stays the truth.
+//! Guarantees: it begins where somebody waits, so a process that only writes has no such
+//! connection; one that ends, or says nothing to its own probe, is replaced, with longer and longer
+//! pauses; after each LISTEN one looks, since what was told before was not heard; and one looks
+//! again a moment after the last news, from the beginning. Does not: stand in for polling, which
+//! stays the truth.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::{AsyncMessage, Client, Connection, Socket};
 
 use crate::failure::words;
+use crate::floors::FLOOR_LASTS;
 use crate::pool::{self, Settings};
 use crate::url::Target;
 use crate::wake::Wake;
@@ -25,10 +28,12 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// What a listener tells itself; nobody looks for it.
 const PROBE: &str = "probe";
+/// How long after the last news one looks again. What was committed late may be due before the
+/// place where a claim begins to look now; by then the next one looks from the beginning.
+const LOOK_AGAIN: Duration = Duration::from_micros(FLOOR_LASTS.unsigned_abs());
 
 /// A task that ends when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Listener(JoinHandle<()>);
+struct Listener(JoinHandle<()>);
 
 impl Drop for Listener {
     fn drop(&mut self) {
@@ -36,17 +41,34 @@ impl Drop for Listener {
     }
 }
 
-/// Begins to listen, and to wake who waits.
-pub(crate) fn begin(target: &Target, settings: &Settings, wake: Arc<Wake>) -> Listener {
-    let mut target = target.clone();
-    pool::prepare(&mut target.config, &settings.options);
-    target.config.application_name("counterfoil listener");
-    let name = format!("\"{}\"", settings.channel.replace('"', "\"\""));
-    let (own, heartbeat) = (settings.name.clone(), settings.options.heartbeat);
-    let listening = Listening { target, name, own, wake, heartbeat };
-    Listener(tokio::spawn(async move { listening.run().await }))
+/// What hears of others as soon as somebody waits.
+pub(crate) struct Ear {
+    listening: Listening,
+    begun: OnceLock<Listener>,
 }
 
+impl Ear {
+    /// An ear that does not listen yet.
+    pub(crate) fn new(target: &Target, settings: &Settings, wake: Arc<Wake>) -> Self {
+        let mut target = target.clone();
+        pool::prepare(&mut target.config, &settings.options);
+        target.config.application_name("counterfoil listener");
+        let name = format!("\"{}\"", settings.channel.replace('"', "\"\""));
+        let (own, heartbeat) = (settings.name.clone(), settings.options.heartbeat);
+        let listening = Listening { target, name, own, wake, heartbeat };
+        Self { listening, begun: OnceLock::new() }
+    }
+
+    /// Begins to listen, and to wake who waits, unless it does already.
+    pub(crate) fn listen(&self) {
+        self.begun.get_or_init(|| {
+            let listening = self.listening.clone();
+            Listener(tokio::spawn(async move { listening.run().await }))
+        });
+    }
+}
+
+#[derive(Clone)]
 struct Listening {
     target: Target,
     /// The channel, quoted.
@@ -82,37 +104,45 @@ impl Listening {
         self.within(client.batch_execute(&format!("LISTEN {}", self.name))).await?;
         *has_heard = true;
         self.wake.wake();
+        // Also what was told before it listened.
+        let mut again = Some(Instant::now() + LOOK_AGAIN);
         loop {
-            match timeout(self.heartbeat, hear.recv()).await {
-                Ok(Some(payload)) => self.heard(&payload),
+            let silent_at = Instant::now() + self.heartbeat;
+            let until = again.map_or(silent_at, |again| again.min(silent_at));
+            match timeout_at(until, hear.recv()).await {
+                Ok(Some(payload)) => again = self.heard(&payload).or(again),
                 Ok(None) => return Err("it has ended".into()),
-                Err(_) => self.probe(&client, &mut hear).await?,
+                Err(_) if again == Some(until) => {
+                    again = None;
+                    self.wake.wake();
+                }
+                Err(_) => again = self.probe(&client, &mut hear).await?.or(again),
             }
         }
     }
 
-    /// Tells itself something, and waits until it hears that, or anything.
+    /// Tells itself something, and waits until it hears that, or anything; when to look again.
     async fn probe(
         &self,
         client: &Client,
         hear: &mut UnboundedReceiver<String>,
-    ) -> Result<(), String> {
+    ) -> Result<Option<Instant>, String> {
         let notify = format!("NOTIFY {}, '{PROBE}'", self.name);
         self.within(client.batch_execute(&notify)).await?;
         match timeout(self.heartbeat, hear.recv()).await {
-            Ok(Some(payload)) => {
-                self.heard(&payload);
-                Ok(())
-            }
+            Ok(Some(payload)) => Ok(self.heard(&payload)),
             Ok(None) => Err("it has ended".into()),
             Err(_) => Err("it did not hear its own probe".into()),
         }
     }
 
-    fn heard(&self, payload: &str) {
-        if payload != PROBE && payload != self.own {
-            self.wake.wake();
+    /// Wakes who waits, if it is news; when to look again.
+    fn heard(&self, payload: &str) -> Option<Instant> {
+        if payload == PROBE || payload == self.own {
+            return None;
         }
+        self.wake.wake();
+        Some(Instant::now() + LOOK_AGAIN)
     }
 
     async fn within<T>(

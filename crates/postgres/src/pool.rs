@@ -31,6 +31,9 @@ const SESSION: [(&str, &str); 8] = [
     ("synchronous_commit", "on"),
 ];
 
+/// The shortest wait for an answer: less would take each pause of a busy server for its end.
+pub(crate) const ANSWER_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+
 /// What each transaction needs to know.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -59,6 +62,11 @@ impl Settings {
         let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED{local}");
         let begin_snapshot = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{local}");
         Self { options, texts, channel, name: random_name(), begin, begin_snapshot }
+    }
+
+    /// How long the server may say nothing where it was asked something.
+    pub(crate) fn answer_timeout(&self) -> Duration {
+        self.options.answer_timeout.max(ANSWER_TIMEOUT_MIN)
     }
 
     /// The text that begins a transaction.
@@ -116,7 +124,8 @@ impl Pool {
 
     /// A connection by itself.
     pub(crate) async fn client(&self) -> Result<Object, Failure> {
-        use deadpool_postgres::PoolError;
+        use deadpool_postgres::{PoolError, TimeoutType};
+
         self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) => match Failure::from(error) {
                 // A password or a database that is wrong is wrong tomorrow, too; but a server that
@@ -124,9 +133,13 @@ impl Pool {
                 Failure::Broken(why) => Failure::Broken(why),
                 failure => failure,
             },
-            PoolError::Timeout(_) => Failure::Unavailable(
+            PoolError::Timeout(TimeoutType::Wait) => Failure::Unavailable(
                 "no connection became free in time; allow more, or look for what holds them".into(),
             ),
+            PoolError::Timeout(_) => {
+                let limit = self.settings.options.connect_timeout;
+                Failure::Unavailable(format!("the server let nobody in within {limit:?}"))
+            }
             error => Failure::Unavailable(error.to_string()),
         })
     }

@@ -7,7 +7,8 @@ use tokio_postgres::Client;
 
 use crate::store::OpenError;
 
-const WAY_OUT: &str = "a pooler stands between: say pooler = true, or connect to the server itself";
+const WAY_OUT: &str = "a pooler stands between: say pooler = true (in a URL of the command line \
+     pooler=transaction), or connect to the server itself";
 
 /// Refuses a session whose settings are not those that it was begun with.
 ///

@@ -7,6 +7,7 @@ mod port;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::{Clock, SystemClock};
@@ -15,7 +16,7 @@ use tokio_postgres::{Client, Config};
 use crate::destination::Agreed;
 use crate::failure::Failure;
 use crate::lane::LaneCursor;
-use crate::listen::{self, Listener};
+use crate::listen::Ear;
 use crate::options::Options;
 use crate::pool::Pool;
 use crate::pooled;
@@ -24,6 +25,9 @@ use crate::time::ServerTime;
 use crate::tx::Tx;
 use crate::url::{self, Target};
 use crate::wake::Wake;
+
+/// The longest that a migration may take, and wait for another one: it walks whole tables.
+pub(crate) const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -43,14 +47,22 @@ pub enum OpenError {
     Schema(#[from] SchemaError),
 }
 
+impl OpenError {
+    /// The stable code of this refusal.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Url(_) => "CF0521",
+            Self::Tls(_) => "CF0522",
+            Self::Server(_) => "CF0523",
+            Self::Schema(refusal) => refusal.code(),
+        }
+    }
+}
+
 impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Again(why)
-            | Failure::Unavailable(why)
-            | Failure::NotKnown(why)
-            | Failure::Broken(why) => Self::Server(pooled::explained(why)),
-        }
+        Self::Server(pooled::explained(failure.to_string()))
     }
 }
 
@@ -71,7 +83,7 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool,
     pub(crate) wake: Arc<Wake>,
     /// Wakes who waits of what others tell, if that is asked for.
-    _listener: Option<Listener>,
+    pub(crate) ear: Option<Ear>,
     /// Stored contracts that were read and found to be ours.
     pub(crate) agreed: Agreed,
     /// Where sweeps are among the lanes.
@@ -158,7 +170,8 @@ impl PostgresStore {
     ) -> Result<Self, OpenError> {
         let pool = Pool::new(target, options.clone())?;
         let mut client = pool.client().await?;
-        schema::migrate(&mut client, &options.schema, source).await?;
+        let made = schema::migrate(&mut client, &options.schema, source);
+        within(MIGRATION_MAX, made).await??;
         drop(client);
         Self::start(target, options, Arc::new(SystemClock)).await
     }
@@ -170,21 +183,25 @@ impl PostgresStore {
     ) -> Result<Self, OpenError> {
         let pool = Pool::new(target, options.clone())?;
         let client = pool.client().await?;
-        if !options.pooler {
-            pooled::check(&client).await?;
-        }
-        let found = schema::read(&client, &options.schema).await?;
+        let found = within(pool.settings.answer_timeout(), async {
+            if !options.pooler {
+                pooled::check(&client).await?;
+            }
+            Ok::<_, OpenError>(schema::read(&client, &options.schema).await?)
+        });
+        let found = found.await??;
         drop(client);
         let time = ServerTime::default();
         time.told(found.now, &*clock);
         let wake = Arc::new(Wake::default());
-        let listen = || listen::begin(target, &pool.settings, Arc::clone(&wake));
-        let _listener = options.listen.then(listen);
+        // A pooler would share the connection with others, and drop what it is told.
+        let hears = options.listen && !options.pooler;
+        let ear = hears.then(|| Ear::new(target, &pool.settings, Arc::clone(&wake)));
         let inner = Inner {
             source: found.source.into(),
             pool,
             wake,
-            _listener,
+            ear,
             agreed: Agreed::default(),
             lanes: LaneCursor::default(),
             time,
@@ -197,6 +214,15 @@ impl PostgresStore {
     async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
         self.inner.pool.snapshot().await
     }
+}
+
+/// The answer of a server, or that it did not give one in time.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    asked: impl Future<Output = T>,
+) -> Result<T, OpenError> {
+    let answered = tokio::time::timeout(limit, asked).await;
+    answered.map_err(|_| OpenError::Server(format!("it gave no answer within {limit:?}")))
 }
 
 /// A connection of the caller's own, with none of a store's settings; a task of this runtime drives

@@ -1,7 +1,8 @@
 //! One transaction on one connection: begun with its first statement, and never left open.
 //!
 //! Guarantees: dropped without an end, its connection is closed, and the server rolls back; a
-//! failure of COMMIT without an answer is told as not known. Does not: try again.
+//! failure of COMMIT without an answer is told as not known; a server that says nothing is waited
+//! for until `answer_timeout`, and asked nothing more on this connection. Does not: try again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -9,12 +10,12 @@ use std::pin::pin;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
-use std::time::Instant;
 
 use counterfoil_core::domain::Micros;
 use deadpool_postgres::Object;
 use futures_util::future::join;
 use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -37,6 +38,10 @@ pub(crate) struct Tx<'a> {
     /// Who sends next: a statement that must be prepared first keeps its place before later ones.
     turn: Mutex<()>,
     since: Instant,
+    /// The server's last answer here.
+    heard: std::sync::Mutex<Option<Instant>>,
+    /// It gave none in time: nothing more is asked of it, least of all a COMMIT.
+    silent: AtomicBool,
     due: std::sync::Mutex<MadeDue>,
 }
 
@@ -55,9 +60,18 @@ struct MadeDue {
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(client: Object, settings: &'a Settings, is_snapshot: bool) -> Self {
-        let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (turn, since, due) = (Mutex::new(()), Instant::now(), std::sync::Mutex::default());
-        Self { client: Some(client), settings, is_snapshot, begun, ended, turn, since, due }
+        Self {
+            client: Some(client),
+            settings,
+            is_snapshot,
+            begun: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            turn: Mutex::new(()),
+            since: Instant::now(),
+            heard: std::sync::Mutex::default(),
+            silent: AtomicBool::new(false),
+            due: std::sync::Mutex::default(),
+        }
     }
 
     /// One statement that reads, by itself: nothing is begun, and nothing is to be ended. Where a
@@ -116,8 +130,41 @@ impl<'a> Tx<'a> {
         }
     }
 
+    /// The connection, while the server speaks.
     fn client(&self) -> Result<&Object, Failure> {
+        if self.silent.load(Ordering::Acquire) {
+            return Err(self.silence());
+        }
         self.client.as_ref().ok_or_else(|| Failure::broken("the transaction has ended"))
+    }
+
+    fn silence(&self) -> Failure {
+        let limit = self.settings.answer_timeout();
+        Failure::Unavailable(format!("the server gave no answer within {limit:?}"))
+    }
+
+    /// What is answered, or that for so long nothing at all was answered here.
+    async fn within<T>(&self, asked: impl Future<Output = T>) -> Result<T, Failure> {
+        let (mut asked, mut since) = (pin!(asked), Instant::now());
+        let heard = || self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let until = since + self.settings.answer_timeout();
+            if let Ok(answer) = timeout_at(until, asked.as_mut()).await {
+                *heard() = Some(Instant::now());
+                return Ok(answer);
+            }
+            // What travels together is answered one by one.
+            match *heard() {
+                Some(at) if at > since => since = at,
+                _ => break,
+            }
+        }
+        self.silent.store(true, Ordering::Release);
+        // Those that wait in the pool lead to the same silence; fresh ones may not.
+        if let Some(pool) = self.client.as_ref().and_then(Object::pool) {
+            pool.retain(|_, _| false);
+        }
+        Err(self.silence())
     }
 
     /// Runs a statement and gives its rows. Statements whose futures are polled together travel
@@ -127,12 +174,14 @@ impl<'a> Tx<'a> {
         statement: Statement,
         params: &[&dyn Param],
     ) -> Result<Vec<Row>, Failure> {
+        // Boxed, since each of them is wide and many may travel together.
+        let run = Box::pin(self.run(statement, params));
         if self.begun.swap(true, Ordering::AcqRel) {
-            return self.run(statement, params).await;
+            return run.await;
         }
         let begin = self.client()?.batch_execute(self.settings.begin(self.is_snapshot));
-        let (begun, rows) = join(begin, self.run(statement, params)).await;
-        begun?;
+        let (begun, rows) = join(self.within(begin), run).await;
+        begun??;
         rows
     }
 
@@ -155,23 +204,23 @@ impl<'a> Tx<'a> {
     }
 
     async fn run(&self, statement: Statement, params: &[&dyn Param]) -> Result<Vec<Row>, Failure> {
-        let client = self.client()?;
         let text = self.settings.texts.of(statement);
         let turn = self.turn.lock().await;
+        let client = self.client()?;
         if self.settings.options.pooler {
             let params: Vec<(&(dyn ToSql + Sync), Type)> =
                 params.iter().map(|param| (param.sql(), param.of_type())).collect();
-            return Ok(sent(turn, client.query_typed(&text, &params)).await?);
+            return Ok(self.within(sent(turn, client.query_typed(&text, &params))).await??);
         }
         let types: Vec<Type> = params.iter().map(|param| param.of_type()).collect();
-        let prepared = client.prepare_typed_cached(&text, &types).await?;
+        let prepared = self.within(client.prepare_typed_cached(&text, &types)).await??;
         let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|param| param.sql()).collect();
-        Ok(sent(turn, client.query(&prepared, &params)).await?)
+        Ok(self.within(sent(turn, client.query(&prepared, &params))).await??)
     }
 
     /// Runs the user's own query, unprepared and without parameters.
     pub(crate) async fn query_text(&self, sql: &str) -> Result<Vec<Row>, Failure> {
-        Ok(self.client()?.query_typed(sql, &[]).await?)
+        Ok(self.within(self.client()?.query_typed(sql, &[])).await??)
     }
 
     /// Commits. With nothing begun there is nothing to commit.
@@ -181,23 +230,25 @@ impl<'a> Tx<'a> {
             return Ok(());
         }
         if self.settings.options.listen && self.is_news() {
-            let (told, committed) = join(self.tell(), self.send_commit()).await;
+            let (told, committed) = join(self.tell(), Box::pin(self.send_commit())).await;
             // A transaction that failed answers COMMIT with a rollback, and with no error.
             return committed.and(told);
         }
-        self.send_commit().await
+        Box::pin(self.send_commit()).await
     }
 
     /// Tells those that listen, when it commits.
     async fn tell(&self) -> Result<(), Failure> {
         let Settings { channel, name, .. } = self.settings;
-        self.run(NOTIFY, &[channel, name]).await.map(drop)
+        Box::pin(self.run(NOTIFY, &[channel, name])).await.map(drop)
     }
 
     async fn send_commit(&self) -> Result<(), Failure> {
-        let client = self.client()?;
         let turn = self.turn.lock().await;
-        match sent(turn, client.batch_execute("COMMIT")).await {
+        // Who is silent is not asked to commit: so nothing was.
+        let client = self.client()?;
+        let sent = self.within(sent(turn, client.batch_execute("COMMIT"))).await;
+        match sent.map_err(|silence| Failure::NotKnown(silence.to_string()))? {
             Ok(()) => {
                 self.ended.store(true, Ordering::Release);
                 Ok(())
@@ -232,7 +283,7 @@ impl<'a> Tx<'a> {
     /// Rolls back what was done so far; what follows begins anew.
     pub(crate) async fn abandon(&self) -> Result<(), Failure> {
         if self.begun.load(Ordering::Acquire) {
-            self.client()?.batch_execute("ROLLBACK").await?;
+            self.within(self.client()?.batch_execute("ROLLBACK")).await??;
             self.begun.store(false, Ordering::Release);
         }
         Ok(())
@@ -242,7 +293,7 @@ impl<'a> Tx<'a> {
     pub(crate) async fn rollback(self) {
         let is_open = self.begun.load(Ordering::Acquire) && !self.ended.load(Ordering::Acquire);
         let Ok(client) = self.client() else { return };
-        if !is_open || client.batch_execute("ROLLBACK").await.is_ok() {
+        if !is_open || matches!(self.within(client.batch_execute("ROLLBACK")).await, Ok(Ok(()))) {
             self.ended.store(true, Ordering::Release);
         }
     }
@@ -267,8 +318,9 @@ fn ends_session(error: &tokio_postgres::Error) -> bool {
 impl Drop for Tx<'_> {
     fn drop(&mut self) {
         let ended = self.ended.load(Ordering::Acquire) || !self.begun.load(Ordering::Acquire);
-        if let Some(client) = self.client.take().filter(|_| !ended) {
-            // Closed, not pooled: its transaction may be open.
+        let is_silent = self.silent.load(Ordering::Acquire);
+        if let Some(client) = self.client.take().filter(|_| !ended || is_silent) {
+            // Closed, not pooled: its transaction may be open, or an answer be under way.
             drop(Object::take(client));
         }
     }

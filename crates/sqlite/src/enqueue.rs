@@ -3,8 +3,8 @@
 //! Guarantees: the rules of the SQL guard, kept in Rust, since triggers are off here: values,
 //! archived ids, one id one intent, a delivery beside each row. Does not: write events.
 
-use counterfoil_core::domain::command::CommandRefused;
-use counterfoil_core::domain::{Command, CommandId, Digest, Micros, OrderingKey};
+use counterfoil_core::domain::{Command, CommandId, Micros, OrderingKey};
+use counterfoil_core::port::intent::{self, Address, Standing, Tombstone};
 use counterfoil_core::port::store::{Recorded, WriteRefused};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
@@ -59,7 +59,7 @@ pub(crate) fn record_bare(
     command: &Command,
     body_bytes_max: usize,
 ) -> rusqlite::Result<Result<Recorded, WriteRefused>> {
-    let id = match check_bare(command, body_bytes_max) {
+    let id = match intent::check_bare(command, body_bytes_max) {
         Ok(id) => id,
         Err(refused) => return Ok(Err(refused)),
     };
@@ -73,42 +73,7 @@ pub(crate) fn record_bare(
         }
         None => find_twin(group.sql(Sql::OutboxTwin)?, id, command)?.unwrap_or(false),
     };
-    let conflict = || WriteRefused::Conflict { id: id.to_string() };
-    Ok(if same { Ok(Recorded::Repeated) } else { Err(conflict()) })
-}
-
-/// Checks what needs no store; gives the id.
-pub(crate) fn check_bare(
-    command: &Command,
-    body_bytes_max: usize,
-) -> Result<&CommandId, WriteRefused> {
-    let Some(id) = &command.id else {
-        return Err(WriteRefused::Command(CommandRefused::Value {
-            id: "(not yet named)".into(),
-            what: "id",
-            why: "a bare command names its intent: give it a business id, such as order.paid:A-001"
-                .into(),
-        }));
-    };
-    check(command, id, body_bytes_max)?;
-    Ok(id)
-}
-
-/// Checks what needs no store, for a command that is or will be called `id`.
-pub(crate) fn check(
-    command: &Command,
-    id: &CommandId,
-    body_bytes_max: usize,
-) -> Result<(), WriteRefused> {
-    command.check(body_bytes_max)?;
-    if command.content_type.len() > 255 {
-        return Err(WriteRefused::Command(CommandRefused::Value {
-            id: id.to_string(),
-            what: "content_type",
-            why: "has more than 255 bytes; shorten it".into(),
-        }));
-    }
-    Ok(())
+    Ok(if same { Ok(Recorded::Repeated) } else { Err(intent::conflict(id)) })
 }
 
 /// Where a command of a decision stands.
@@ -188,25 +153,20 @@ pub(crate) fn find_twin(
     statement.query_row([id.as_str()], |row| is_twin(row, command)).optional()
 }
 
-/// Compares destination, kind, ordering key, and core digest where both have one, else body. What
-/// was erased cannot be compared.
+/// Whether the row is the same intent.
 fn is_twin(row: &Row<'_>, command: &Command) -> rusqlite::Result<bool> {
-    let core = command.core_digest.map(|digest| digest.to_hex());
-    let same_content = match (bytes(row, 4)?, core) {
-        (Some(stored), Some(given)) => stored == given.as_bytes(),
-        _ => bytes(row, 3)? == Some(&command.body),
-    };
-    Ok(same_content && is_same_address(row, command)? && !row.get::<_, bool>(5)?)
+    let Some(body) = bytes(row, 3)? else { return Ok(false) };
+    let (core_digest, erased) = (bytes(row, 4)?, row.get(5)?);
+    Ok(Standing { address: address(row)?, body, core_digest, erased }.is_same(command))
 }
 
-/// Compares an archived command by its tombstone: there the body stands by its digest.
+/// Whether the archived command is the same intent.
 pub(crate) fn is_archived_twin(row: &Row<'_>, command: &Command) -> rusqlite::Result<bool> {
-    let same_body = digest(row, 3)? == Some(Digest::of(&command.body));
-    Ok(same_body && is_same_address(row, command)?)
+    Ok(Tombstone { address: address(row)?, digest: digest(row, 3)? }.is_same(command))
 }
 
-fn is_same_address(row: &Row<'_>, command: &Command) -> rusqlite::Result<bool> {
-    Ok(bytes(row, 0)? == Some(command.destination.as_str().as_bytes())
-        && bytes(row, 1)? == Some(command.kind.as_str().as_bytes())
-        && bytes(row, 2)? == command.ordering_key.as_ref().map(|key| key.as_str().as_bytes()))
+/// The first three columns.
+fn address<'row>(row: &'row Row<'_>) -> rusqlite::Result<Address<'row>> {
+    let text = |column| Ok::<_, rusqlite::Error>(bytes(row, column)?.unwrap_or_default());
+    Ok(Address { destination: text(0)?, kind: text(1)?, ordering_key: bytes(row, 2)? })
 }

@@ -7,12 +7,12 @@
 
 use counterfoil_core::domain::command::BODY_BYTES_MAX;
 use counterfoil_core::domain::{Command, CommandId, Micros, OrderingKey, ReceiptOutcome, Token};
+use counterfoil_core::port::intent;
 use counterfoil_core::port::store::{Append, Appended, Recorded, Reported, WriteRefused};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
-use crate::append::plan;
-use crate::enqueue::{Place, check_bare, is_archived_twin};
+use crate::enqueue::{Place, is_archived_twin};
 use crate::row::Body;
 use crate::sql::Sql;
 use crate::user_decision::{self, whole};
@@ -190,7 +190,7 @@ impl Outbox for Connection {
 
     fn append(&self, append: &Append) -> Result<Appended, EnqueueError> {
         must_be_usable(self)?;
-        let planned = plan(append, BODY_BYTES_MAX)?;
+        let planned = intent::plan(append, BODY_BYTES_MAX)?;
         user_decision::append(self, append, &planned)?;
         Ok(planned)
     }
@@ -231,7 +231,7 @@ fn must_be_usable(connection: &Connection) -> Result<(), EnqueueError> {
 }
 
 fn record(connection: &Connection, command: &Command) -> Result<Recorded, EnqueueError> {
-    let id = check_bare(command, BODY_BYTES_MAX)?;
+    let id = intent::check_bare(command, BODY_BYTES_MAX)?;
     let mut archived = connection.prepare_cached(Sql::ArchivedRow.text())?;
     let twin = archived.query_row([id.as_str()], |row| is_archived_twin(row, command));
     match twin.optional()? {

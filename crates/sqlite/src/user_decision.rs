@@ -3,10 +3,10 @@
 //! Guarantees: the pass that lets a decision through is disarmed on every way out; an error leaves
 //! nothing of the decision. Does not: begin or commit; the user does.
 
+use counterfoil_core::port::intent;
 use counterfoil_core::port::store::{Append, Appended, WriteRefused};
 use rusqlite::{Connection, params};
 
-use crate::append::{cause_taken, check_version, numbered};
 use crate::enqueue::Place;
 use crate::outbox::{EnqueueError, insert};
 use crate::row::Shown;
@@ -34,11 +34,11 @@ fn check_store(
 ) -> Result<(), EnqueueError> {
     let stream = append.stream.as_str();
     let mut head = connection.prepare_cached(Sql::EventHead.text())?;
-    check_version(append, head.query_row([stream], |row| row.get(0))?)?;
+    intent::check_version(append, head.query_row([stream], |row| row.get(0))?)?;
     let mut taken = connection.prepare_cached(Sql::EventCause.text())?;
     for cause in append.events.iter().filter_map(|event| event.cause.as_deref()) {
         if taken.exists(params![stream, cause])? {
-            return Err(cause_taken(&append.stream, cause).into());
+            return Err(intent::cause_taken(&append.stream, cause).into());
         }
     }
     let mut known = connection.prepare_cached(Sql::Known.text())?;
@@ -59,7 +59,7 @@ fn write_decision(
     let stream = append.stream.as_str();
     pass.set(PASS)?;
     let mut event_insert = connection.prepare_cached(Sql::UserEventInsert.text())?;
-    for (seq, commands, event) in numbered(append) {
+    for (seq, commands, event) in intent::numbered(append) {
         let (kind, body) = (event.kind.as_str(), Shown(&event.body));
         event_insert.execute(params![stream, seq, kind, body, event.cause, commands])?;
     }

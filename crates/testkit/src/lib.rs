@@ -5,6 +5,7 @@
 //! it tests the same decisions as production. Does not: keep anything over the process's end.
 
 pub mod enqueued;
+pub mod every_state;
 pub mod exercise_store;
 pub mod exercise_transport;
 pub mod manual_clock;

@@ -21,6 +21,8 @@ const PORT: u16 = 5432;
 const CONNECTIONS_MAX: usize = 1_000;
 /// The longest wait for a connection, in seconds.
 const CONNECT_SECONDS_MAX: u64 = 600;
+/// The longest wait for a statement or an answer, in seconds.
+const ANSWER_SECONDS_MAX: u64 = 3_600;
 /// Options of libpq that the driver knows by the same name.
 const PASSED_ON: [&str; 16] = [
     "application_name",
@@ -41,8 +43,9 @@ const PASSED_ON: [&str; 16] = [
     "user",
 ];
 /// What else may be written.
-const OWN: &str = "schema, pooler, connections, connect_timeout, sslmode, sslrootcert, host, \
-    hostaddr, port, user, dbname, application_name, options, target_session_attrs";
+const OWN: &str = "schema, pooler, listen, connections, connect_timeout, statement_timeout, \
+    answer_timeout, sslmode, sslrootcert, host, hostaddr, port, user, dbname, application_name, \
+    options, target_session_attrs";
 
 /// A PostgreSQL store's URL, read.
 #[derive(Clone, Debug)]
@@ -92,9 +95,42 @@ impl PostgresUrl {
                 .help("write postgres://USER@HOST:PORT/DATABASE, or ?host=/var/run/postgresql"));
         }
         let mut options = read.options;
+        if options.answer_timeout <= options.statement_timeout {
+            let why = "answer_timeout (40 s where it is not given) is not longer than \
+                       statement_timeout (30 s)";
+            return Err(refuse(why.to_owned()).help(
+                "give both, so that the server ends a slow statement before it counts as silent",
+            ));
+        }
         config.ssl_mode(read.ssl.settle(&mut options).map_err(&refuse)?);
         give_password(&mut config);
         Ok(Self { shown: format!("{scheme}://{}", without_password(place)), config, options })
+    }
+
+    /// Whether a relay would hear what it is told, if it is to listen.
+    ///
+    /// # Errors
+    /// It listens through a pooler that shares its connection with others.
+    pub(crate) fn check_hears(&self) -> Result<(), Failure> {
+        if !(self.options.listen && self.options.pooler) {
+            return Ok(());
+        }
+        let why = "a relay hears nothing by listen=true through pooler=transaction, which shares \
+                   connections";
+        Err(Failure::could_not_run(format!("{self}: {why}")).help(
+            "give the relay a URL that leads to the server itself, or leave listen out and let \
+             it look every [relay] poll; writers may keep both",
+        ))
+    }
+
+    /// The answer on a connection of this program's own, where the server gives one in time.
+    ///
+    /// # Errors
+    /// It said nothing for `answer_timeout`.
+    pub(crate) async fn within<T>(&self, asked: impl Future<Output = T>) -> Result<T, String> {
+        let limit = self.options.answer_timeout;
+        let answered = tokio::time::timeout(limit, asked).await;
+        answered.map_err(|_| format!("the server gave no answer within {limit:?}"))
     }
 
     /// `sql` with the schema's name for each `cf.`.
@@ -194,18 +230,21 @@ impl Reader {
                 })?;
             }
             "connect_timeout" => {
-                let fits = |n: &u64| (1..=CONNECT_SECONDS_MAX).contains(n);
-                let seconds = value.parse().ok().filter(fits).ok_or_else(|| {
-                    format!(
-                        "connect_timeout is no number of seconds from 1 to {CONNECT_SECONDS_MAX}"
-                    )
-                })?;
-                options.connect_timeout = Duration::from_secs(seconds);
+                options.connect_timeout = seconds(name, &value, CONNECT_SECONDS_MAX)?;
             }
-            "listen" => match value.as_str() {
-                "false" => {}
-                _ => return Err("listen is not yet there: relays look every [relay] poll".into()),
-            },
+            "statement_timeout" => {
+                options.statement_timeout = seconds(name, &value, ANSWER_SECONDS_MAX)?;
+            }
+            "answer_timeout" => {
+                options.answer_timeout = seconds(name, &value, ANSWER_SECONDS_MAX)?;
+            }
+            "listen" => {
+                options.listen = match value.as_str() {
+                    "true" => true,
+                    "false" => false,
+                    _ => return Err("listen is none of true, false".to_owned()),
+                };
+            }
             "sslmode" => self.ssl.mode = value,
             "sslrootcert" => self.ssl.roots = Some(value),
             name if PASSED_ON.contains(&name) => self.passed_on.push(option.to_owned()),
@@ -217,6 +256,15 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// A time-out of an option.
+fn seconds(name: &str, value: &str, most: u64) -> Result<Duration, String> {
+    let fits = |n: &u64| (1..=most).contains(n);
+    let seconds = value.parse().ok().filter(fits);
+    let seconds =
+        seconds.ok_or_else(|| format!("{name} is no number of seconds from 1 to {most}"))?;
+    Ok(Duration::from_secs(seconds))
 }
 
 /// `sslmode` and `sslrootcert`, as libpq takes them.
@@ -278,10 +326,14 @@ mod tests {
     #[test]
     fn options_of_ours_are_taken_out_and_others_are_passed_on() {
         let url = "postgresql://me@db:6432/shop?schema=cf_a&pooler=transaction&connections=3\
-                   &connect_timeout=5&application_name=a%20b&sslmode=disable";
+                   &connect_timeout=5&statement_timeout=6&answer_timeout=7&listen=true\
+                   &application_name=a%20b&sslmode=disable";
         let read = read(url).unwrap();
         assert_eq!(read.options.schema, "cf_a");
         assert!(read.options.pooler);
+        assert!(read.options.listen);
+        assert_eq!(read.options.statement_timeout, Duration::from_secs(6));
+        assert_eq!(read.options.answer_timeout, Duration::from_secs(7));
         assert_eq!(read.options.connections, 3);
         assert_eq!(read.options.connect_timeout, Duration::from_secs(5));
         assert_eq!(read.config.get_application_name(), Some("a b"));
@@ -292,6 +344,16 @@ mod tests {
     }
 
     #[test]
+    fn a_relay_does_not_listen_through_a_pooler() {
+        let hears = |options| read(&format!("postgres://me@db/x?{options}")).unwrap().check_hears();
+        for fine in ["listen=true", "pooler=transaction", "listen=true&pooler=session"] {
+            hears(fine).unwrap();
+        }
+        let refused = hears("listen=true&pooler=transaction").unwrap_err().whole();
+        assert!(refused.contains("the server itself"), "{refused}");
+    }
+
+    #[test]
     fn what_is_wrong_is_named_and_no_value_is_shown() {
         for (option, word) in [
             ("scheme=hunter2", "unknown option `scheme`"),
@@ -299,8 +361,10 @@ mod tests {
             ("b2&hunter2", "an unknown option"),
             ("pooler=hunter2", "transaction, session"),
             ("connections=1", "from 2 to"),
-            ("connect_timeout=0", "seconds from 1"),
-            ("listen=true", "not yet"),
+            ("connect_timeout=0", "connect_timeout is no number of seconds from 1 to 600"),
+            ("statement_timeout=hunter2", "statement_timeout is no number of seconds from 1"),
+            ("answer_timeout=0", "answer_timeout is no number of seconds from 1 to 3600"),
+            ("listen=hunter2", "true, false"),
             ("sslmode=allow", "verify-full"),
             ("sslrootcert=hunter2", "goes with sslmode"),
             ("port=hunter2", "`port`"),
@@ -312,6 +376,10 @@ mod tests {
         }
         let refused = read("postgres://me:hun@ter2@db/x").unwrap_err();
         assert!(refused.contains("%40") && !refused.contains("ter2"), "{refused}");
+        for options in ["answer_timeout=30", "statement_timeout=40"] {
+            let refused = read(&format!("postgres://me@db/x?{options}")).unwrap_err();
+            assert!(refused.contains("give both"), "{refused}");
+        }
         assert!(read("postgres:///x").unwrap_err().contains("no host"));
         assert!(read("postgres:///x?host=/run/pg").is_ok());
     }

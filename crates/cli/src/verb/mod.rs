@@ -121,6 +121,9 @@ impl Found {
     /// Opens the store to send from it: however it is named, it must have the configuration's
     /// source.
     async fn open_to_send(&self) -> Result<OpenStore, Failure> {
+        if let StoreUrl::Postgres(url) = &self.url {
+            url.check_hears()?;
+        }
         let store = self.open_here().await?;
         self.check_source(&store)?;
         Ok(store)

@@ -44,6 +44,9 @@ mod page;
 mod postgres;
 mod postgres_access;
 mod postgres_doctor;
+mod postgres_listen;
+#[cfg(unix)]
+mod postgres_pooler;
 mod program;
 mod readme;
 mod receiver;

@@ -84,8 +84,8 @@ fn every_option_of_a_postgres_url_has_its_row() {
     let arms = read_here.lines().map(str::trim).filter(|line| line.starts_with('"'));
     let arms = arms.filter(|line| line.contains(" => ") && !line.contains(" => true,"));
     let arms = arms.filter_map(|line| line.split('"').nth(1));
-    // A password has a paragraph of its own; `listen` is refused.
-    let is_row = |name: &&str| !["password", "listen", "session", "false"].contains(name);
+    // A password has a paragraph of its own.
+    let is_row = |name: &&str| !["password", "session", "false"].contains(name);
     let known: BTreeSet<_> = passed_on.chain(arms.take_while(|name| *name != "disable")).collect();
     let known: BTreeSet<_> =
         known.into_iter().filter(is_row).filter(|name| !name.starts_with("keepalives")).collect();

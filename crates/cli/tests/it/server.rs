@@ -139,7 +139,7 @@ impl Server {
         for name in ["server.pem", "server.key"] {
             let copy = server.data().join(name);
             std::fs::copy(certificate(name), &copy).unwrap();
-            own(&copy);
+            give_to_postgres(&copy);
             server.private(&copy);
         }
         let conf = server.data().join("postgresql.conf");
@@ -163,7 +163,7 @@ impl Server {
         let data = server.data();
         std::fs::write(server.folder.path().join("password"), "pässword:1\n").unwrap();
         // initdb refuses to run as root.
-        own(server.folder.path());
+        give_to_postgres(server.folder.path());
         let password = server.folder.path().join("password");
         let (shown, file) = (data.display(), password.display());
         server.tool("initdb", &format!(
@@ -253,13 +253,13 @@ pub(crate) fn certificate(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(name)
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output().unwrap();
     String::from_utf8_lossy(&id.stdout).trim() == "0"
 }
 
 /// Gives a folder to the user that the server runs as.
-fn own(folder: &Path) {
+pub(crate) fn give_to_postgres(folder: &Path) {
     if is_root() {
         let given = Command::new("chown").args(["-R", "postgres"]).arg(folder).status().unwrap();
         assert!(given.success(), "there is no user postgres: install PostgreSQL");

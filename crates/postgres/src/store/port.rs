@@ -19,12 +19,13 @@ use counterfoil_core::port::store::{
 };
 use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
 
-use super::PostgresStore;
+use super::{Inner, PostgresStore};
 use crate::act::Acting;
 use crate::append::Decision;
 use crate::destination::Declare;
 use crate::enqueue::Enqueue;
 use crate::failure::Failure;
+use crate::listen::Ear;
 use crate::pause::{Pause, Resume};
 use crate::report::Reporting;
 use crate::restored::Restored;
@@ -117,7 +118,8 @@ impl Store for PostgresStore {
     }
 
     async fn changed(&self, at_most: Duration) {
-        let wake = &self.inner.wake;
+        let Inner { wake, ear, .. } = &*self.inner;
+        ear.iter().for_each(Ear::listen);
         wake.changed(self.seen.load(Ordering::Acquire), at_most).await;
         // What is committed from here on ends the next wait.
         self.seen.store(wake.generation(), Ordering::Release);

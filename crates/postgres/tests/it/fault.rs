@@ -14,4 +14,5 @@ mod order;
 mod pooler;
 mod pools;
 mod restarts;
-mod scene;
+pub(crate) mod scene;
+mod silent;

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use counterfoil_core::domain::Command;
+use counterfoil_core::domain::{Command, Span};
 use counterfoil_core::port::Store as _;
 use counterfoil_postgres::{Options, PostgresStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use crate::fault::scene::{AtWork, Book, KEYS, command};
 use crate::lanes::{completed, declare, exchange, in_lane, terms};
 use crate::server::{Stranger, TestSchema};
 
@@ -22,9 +23,11 @@ fn listening(schema: &TestSchema) -> Options {
     options
 }
 
-/// A process of its own, as far as a store can tell.
+/// A process of its own, as far as a store can tell, which has begun to wait.
 async fn process(schema: &TestSchema) -> PostgresStore {
-    PostgresStore::open(schema.url(), listening(schema)).await.unwrap()
+    let store = PostgresStore::open(schema.url(), listening(schema)).await.unwrap();
+    store.changed(Duration::ZERO).await;
+    store
 }
 
 async fn hears(store: &PostgresStore) {
@@ -32,12 +35,14 @@ async fn hears(store: &PostgresStore) {
     assert!(heard.is_ok(), "it heard nothing");
 }
 
-/// Waits until it hears nothing more of what was told before.
+/// Waits until it hears nothing more of what was told before; a listener looks again after a
+/// second.
 async fn quiet(store: &PostgresStore) {
+    const LONGER: Duration = Duration::from_millis(1_400);
     loop {
         let began = Instant::now();
-        store.changed(Duration::from_millis(300)).await;
-        if began.elapsed() >= Duration::from_millis(300) {
+        store.changed(LONGER).await;
+        if began.elapsed() >= LONGER {
             return;
         }
     }
@@ -85,6 +90,61 @@ async fn a_commit_of_another_process_is_heard_of() {
     assert!(heard.is_err(), "who told it?");
 }
 
+/// A process that only writes would hold a connection for nothing; and through a pooler that shares
+/// connections nothing is heard.
+#[tokio::test]
+async fn who_does_not_wait_has_no_listener() {
+    let schema = TestSchema::new().await;
+    let stranger = schema.stranger().await;
+    let writer = PostgresStore::open(schema.url(), listening(&schema)).await.unwrap();
+    writer.enqueue(vec![Command::bytes("a", "shop", "k", "body").unwrap()]).await.unwrap();
+    assert_eq!(listener(&stranger).await, 0);
+    let mut options = listening(&schema);
+    options.pooler = true;
+    let pooled = PostgresStore::open(schema.url(), options).await.unwrap();
+    pooled.changed(Duration::from_millis(500)).await;
+    assert_eq!(listener(&stranger).await, 0);
+    // It tells all the same.
+    let relay = process(&schema).await;
+    listens(&stranger, 0).await;
+    quiet(&relay).await;
+    pooled.enqueue(vec![Command::bytes("b", "shop", "k", "body").unwrap()]).await.unwrap();
+    hears(&relay).await;
+}
+
+/// Once a claim that was told of it began to look behind it, and it lay there until the next poll:
+/// a transaction that was open for long commits what is due before all that was claimed meanwhile.
+#[tokio::test]
+async fn what_was_due_long_before_its_commit_is_found_however_rare_the_poll() {
+    let schema = TestSchema::new().await;
+    let (relay, writer) = (process(&schema).await, process(&schema).await);
+    let stranger = schema.stranger().await;
+    listens(&stranger, 0).await;
+    let book = Book::default();
+    // Nor is anything to be renewed for long, which would look, too.
+    let served = vec![book.serves(KEYS, Duration::ZERO, Span::from_secs(6 * 3_600))];
+    let options = counterfoil_relay::Options::default().poll(POLL);
+    let at_work = AtWork::start(&relay, served, options);
+    let delivered = |id: &'static str| {
+        let book = book.clone();
+        async move {
+            let began = Instant::now();
+            while !book.times().contains_key(id) {
+                assert!(began.elapsed() < PATIENCE, "{id} was not delivered");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    };
+    let slow = format!("BEGIN; SELECT cf.enqueue('slow', '{KEYS}', 'k', '{{}}'), cf.wake()");
+    stranger.run(&slow).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    writer.enqueue(vec![command(KEYS, "fast")]).await.unwrap();
+    delivered("fast").await;
+    stranger.run("COMMIT").await.unwrap();
+    delivered("slow").await;
+    at_work.stop().await;
+}
+
 /// What a relay frees and claims in one write is news to others, not to itself.
 #[tokio::test]
 async fn a_relay_is_not_woken_by_what_it_told_itself() {
@@ -120,7 +180,7 @@ async fn a_listener_that_was_ended_is_replaced() {
 }
 
 /// Between a listener and the server; it can swallow all that is said, as a cut cable does.
-async fn cable(server: String, cut: watch::Receiver<bool>) -> u16 {
+pub(crate) async fn cable(server: String, cut: watch::Receiver<bool>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -158,6 +218,7 @@ async fn a_half_open_connection_is_noticed() {
     options.heartbeat = Duration::from_secs(1);
     let url = schema.url().replace(&server, &format!("127.0.0.1:{port}"));
     let relay = PostgresStore::open(&url, options).await.unwrap();
+    relay.changed(Duration::ZERO).await;
     let stranger = schema.stranger().await;
     listens(&stranger, 0).await;
     quiet(&relay).await;

@@ -23,6 +23,7 @@ mod long_body;
 mod many;
 mod migrate;
 mod not_known;
+mod page;
 mod plans;
 mod private;
 mod psycopg;
@@ -33,6 +34,7 @@ mod server;
 mod shared;
 mod suite;
 mod tls;
+mod upgrade;
 mod user;
 #[cfg(feature = "sqlx")]
 mod user_sqlx;

@@ -2,7 +2,8 @@
 
 use counterfoil_core::port::Store as _;
 use counterfoil_postgres::{
-    OpenError, Options, PostgresStore, SCHEMA_VERSION, Schema, SchemaError, migrate, schema_sql,
+    InboxBook, OpenError, Options, PostgresStore, SCHEMA_VERSION, Schema, SchemaError, migrate,
+    schema_sql,
 };
 
 use crate::server::{TestDatabase, TestSchema, connect, connect_to, url};
@@ -244,4 +245,44 @@ async fn an_owner_needs_no_more_than_create() {
     assert_eq!(stranger.number("SELECT count(*) FROM cf.receipt").await, 1);
     let config = url().replace("postgres@", &format!("{owner}:owner@"));
     PostgresStore::open(&config, schema.options()).await.unwrap();
+}
+
+/// Whatever keeps a store or a receiver's book from being opened has its code.
+#[tokio::test]
+async fn what_cannot_be_opened_has_its_code() {
+    async fn code_of(url: &str, schema: &TestSchema) -> [&'static str; 2] {
+        let (own, options) = (url.to_owned(), schema.options());
+        let book = move || InboxBook::open(&own, &options).map(drop).unwrap_err().code();
+        let book = tokio::task::spawn_blocking(book).await.unwrap();
+        let store = PostgresStore::open(url, schema.options()).await.unwrap_err();
+        [store.code(), book]
+    }
+    let schema = TestSchema::unmade();
+    assert_eq!(code_of("postgres://db/x?sslmode=no", &schema).await, ["CF0521"; 2]);
+    let missing = "postgres://db/x?sslmode=verify-full&sslrootcert=/no/such/file";
+    assert_eq!(code_of(missing, &schema).await, ["CF0522"; 2]);
+    let nobody = "postgres://postgres@127.0.0.1:1/x?sslmode=disable";
+    assert_eq!(code_of(nobody, &schema).await, ["CF0523"; 2]);
+    let stranger = schema.stranger().await;
+    let foreign = format!("CREATE SCHEMA {}; CREATE TABLE cf.orders(id int)", schema.name());
+    stranger.run(&foreign).await.unwrap();
+    assert_eq!(code_of(schema.url(), &schema).await, ["CF0518"; 2]);
+}
+
+/// A table of the book's name that is somebody else's stays as it is.
+#[tokio::test]
+async fn a_book_leaves_tables_of_others_alone() {
+    let schema = TestSchema::new().await;
+    let stranger = schema.stranger().await;
+    stranger.run("CREATE TABLE cf.jobs(id int); INSERT INTO cf.jobs VALUES (1)").await.unwrap();
+    let (url, options) = (schema.url().to_owned(), schema.options());
+    let opened = tokio::task::spawn_blocking(move || InboxBook::open(&url, &options).map(drop));
+    let refused = opened.await.unwrap().unwrap_err();
+    assert_eq!(refused.code(), "CF0720");
+    let said = refused.to_string();
+    assert!(said.contains("`jobs`") && said.contains(schema.name()), "{said}");
+    assert_eq!(stranger.number("SELECT count(*) FROM cf.jobs").await, 1);
+    let calls = "SELECT count(*) FROM pg_class WHERE relname = 'calls' AND relnamespace =
+         to_regnamespace(trim(trailing '.' FROM 'cf.'))";
+    assert_eq!(stranger.number(calls).await, 0);
 }

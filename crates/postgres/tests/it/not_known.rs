@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use counterfoil_core::domain::{Command, Destination, Event, OrderingKey, Stream};
 use counterfoil_core::port::Store as _;
@@ -19,6 +20,10 @@ const PASS: u8 = 0;
 const CUT_BEFORE: u8 = 1;
 /// The answer to the next COMMIT does not reach the client.
 const CUT_AFTER: u8 = 2;
+/// As the two before, but the network says nothing any more, and the connection stays.
+const STALL_BEFORE: u8 = 3;
+const STALL_AFTER: u8 = 4;
+const ALL: [u8; 4] = [CUT_BEFORE, CUT_AFTER, STALL_BEFORE, STALL_AFTER];
 
 /// A network between store and server that breaks at a COMMIT, once.
 struct Network {
@@ -68,17 +73,19 @@ impl Network {
 async fn carry(mut client: TcpStream, mut server: TcpStream, mode: Arc<AtomicU8>) {
     let (mut asked, mut told) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     let is_commit = |bytes: &[u8]| bytes.windows(7).any(|window| window == b"COMMIT\0");
-    let mut is_cut = false;
+    let (mut is_cut, mut is_stalled) = (false, false);
     loop {
         tokio::select! {
             read = client.read(&mut asked) => {
                 let Ok(len @ 1..) = read else { return };
                 if is_commit(&asked[..len]) {
                     let cut = mode.swap(PASS, Ordering::SeqCst);
-                    if cut == CUT_BEFORE {
-                        return;
+                    match cut {
+                        CUT_BEFORE => return,
+                        STALL_BEFORE => return stall(client).await,
+                        _ => is_cut |= cut != PASS,
                     }
-                    is_cut |= cut == CUT_AFTER;
+                    is_stalled |= cut == STALL_AFTER;
                 }
                 if server.write_all(&asked[..len]).await.is_err() {
                     return;
@@ -89,7 +96,7 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, mode: Arc<AtomicU8>
                 if is_cut {
                     // The server has committed once it says so.
                     if is_commit(&told[..len]) {
-                        return;
+                        return if is_stalled { stall(client).await };
                     }
                 } else if client.write_all(&told[..len]).await.is_err() {
                     return;
@@ -99,8 +106,16 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, mode: Arc<AtomicU8>
     }
 }
 
+/// Until the client gives it up.
+async fn stall(mut client: TcpStream) {
+    let mut asked = [0; 1 << 10];
+    while let Ok(1..) = client.read(&mut asked).await {}
+}
+
 async fn store(schema: &TestSchema, network: &Network) -> PostgresStore {
-    PostgresStore::open(&network.url, schema.options()).await.unwrap()
+    let mut options = schema.options();
+    options.answer_timeout = Duration::from_secs(1);
+    PostgresStore::open(&network.url, options).await.unwrap()
 }
 
 fn command(id: &str) -> Command {
@@ -113,7 +128,7 @@ async fn count(schema: &TestSchema, table: &str) -> i64 {
 
 #[tokio::test]
 async fn a_command_is_found_by_its_id() {
-    for cut in [CUT_BEFORE, CUT_AFTER] {
+    for cut in ALL {
         let (schema, network) = (TestSchema::new().await, Network::new().await);
         let store = store(&schema, &network).await;
         let in_lane =
@@ -129,7 +144,7 @@ async fn a_command_is_found_by_its_id() {
 
 #[tokio::test]
 async fn a_decision_is_found_by_its_event_and_ids() {
-    for cut in [CUT_BEFORE, CUT_AFTER] {
+    for cut in ALL {
         let (schema, network) = (TestSchema::new().await, Network::new().await);
         let store = store(&schema, &network).await;
         for expected_seq in [0, 1] {
@@ -169,11 +184,13 @@ async fn anothers_decision_is_a_conflict() {
 
 #[tokio::test]
 async fn what_has_no_id_is_not_known() {
-    let (schema, network) = (TestSchema::new().await, Network::new().await);
-    let store = store(&schema, &network).await;
-    network.cut(CUT_AFTER);
-    let shop = Destination::new("shop").unwrap();
-    let paused = store.pause(&shop, "ada", "why").await;
-    assert!(matches!(paused, Err(StoreError::NotKnown(_))), "{paused:?}");
-    assert!(!store.pause(&shop, "ada", "why").await.unwrap(), "it was committed");
+    for cut in [CUT_AFTER, STALL_AFTER] {
+        let (schema, network) = (TestSchema::new().await, Network::new().await);
+        let store = store(&schema, &network).await;
+        network.cut(cut);
+        let shop = Destination::new("shop").unwrap();
+        let paused = store.pause(&shop, "ada", "why").await;
+        assert!(matches!(paused, Err(StoreError::NotKnown(_))), "{cut}: {paused:?}");
+        assert!(!store.pause(&shop, "ada", "why").await.unwrap(), "it was committed");
+    }
 }

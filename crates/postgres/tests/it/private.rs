@@ -184,6 +184,20 @@ impl PrivateServer {
         signal("HUP", self.running.as_ref().expect("it runs").id());
     }
 
+    /// Stops all its processes where they are; connections stay, and nobody answers.
+    pub(crate) fn freeze(&self) {
+        let postmaster = self.running.as_ref().expect("it runs").id();
+        signal("STOP", postmaster);
+        children(postmaster).into_iter().for_each(|pid| signal("STOP", pid));
+    }
+
+    /// Lets them go on.
+    pub(crate) fn thaw(&self) {
+        let postmaster = self.running.as_ref().expect("it runs").id();
+        children(postmaster).into_iter().for_each(|pid| signal("CONT", pid));
+        signal("CONT", postmaster);
+    }
+
     /// Whether it ended by itself.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.running.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())

@@ -36,7 +36,9 @@ impl InboxTable {
     /// What PostgreSQL says, such as that there is no inbox.
     pub(super) async fn remembers_since(&self, now: Micros) -> Result<Option<Micros>, Failure> {
         let sql = self.url.in_schema(include_str!("sql/postgres/inbox_retention.sql"));
-        let read = self.client.query_one(&sql, &[&self.source]).await;
+        let read = self.url.within(self.client.query_one(&sql, &[&self.source])).await;
+        let read =
+            read.map_err(|why| Failure::could_not_run(format!("--inbox {}: {why}", self.url)))?;
         let three = |row: Row| {
             let shortest: Option<i64> = row.try_get(2)?;
             Ok((row.try_get(0)?, row.try_get(1)?, shortest))
@@ -57,7 +59,9 @@ impl InboxTable {
         sql: &str,
         params: &[&(dyn tokio_postgres::types::ToSql + Sync)],
     ) -> Result<Vec<Option<BookEntry>>, StoreError> {
-        let rows = self.client.query(&self.url.in_schema(sql), params).await;
+        let sql = self.url.in_schema(sql);
+        let rows = self.url.within(self.client.query(&sql, params)).await;
+        let rows = rows.map_err(StoreError::Unavailable)?;
         let rows = rows.and_then(|rows| rows.iter().map(read).collect());
         rows.map_err(|error| StoreError::Unavailable(words(&error)))
     }

@@ -85,7 +85,8 @@ impl<'u> Look<'u> {
         let client = client.map_err(|error| no_server(url, &error))?;
         let look = Self { url, client };
         let read_only = "SET default_transaction_read_only = on";
-        look.client.batch_execute(read_only).await.map_err(|error| look.failed(&error))?;
+        let set = url.within(look.client.batch_execute(read_only)).await;
+        set.map_err(|why| look.silent(&why))?.map_err(|error| look.failed(&error))?;
         Ok(look)
     }
 
@@ -95,8 +96,13 @@ impl<'u> Look<'u> {
     }
 
     async fn rows(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
-        let rows = self.client.query(&self.url.in_schema(sql), params).await;
-        rows.map_err(|error| self.failed(&error))
+        let sql = self.url.in_schema(sql);
+        let rows = self.url.within(self.client.query(&sql, params)).await;
+        rows.map_err(|why| self.silent(&why))?.map_err(|error| self.failed(&error))
+    }
+
+    fn silent(&self, why: &str) -> Failure {
+        Failure::could_not_run(format!("{}: {why}", self.url))
     }
 
     fn failed(&self, error: &tokio_postgres::Error) -> Failure {

@@ -65,7 +65,16 @@ impl Server {
                         }
                     },
                 };
-                match work(&mut connected).await {
+                // One that says nothing is given up with its connection.
+                let worked = match url.within(work(&mut connected)).await {
+                    Ok(worked) => worked,
+                    Err(_) if Instant::now() < end => continue,
+                    Err(why) => {
+                        let text = format!("the drill's own connection: {why}");
+                        return Err(Failure::could_not_run(text));
+                    }
+                };
+                match worked {
                     Ok(done) => {
                         *client = Some(connected);
                         return Ok(done);
