@@ -58,7 +58,9 @@ async fn fill(client: &Client, age: Age) -> Result<()> {
     client.execute(tally, &[&DESTINATION, &count]).await?;
     let sequence = "SELECT setval(pg_get_serial_sequence('counterfoil.outbox', 'n'), $1)";
     client.query(sequence, &[&i64::try_from(all)?]).await?;
-    client.batch_execute("VACUUM (ANALYZE); CHECKPOINT").await.context("after filling")?;
+    for after in ["VACUUM (ANALYZE)", "CHECKPOINT"] {
+        client.batch_execute(after).await.context(after)?;
+    }
     Ok(())
 }
 
