@@ -102,6 +102,7 @@ statements! {
     LaneYield = "lane_yield",
     ListAll = "list_all",
     ListOpen = "list_open",
+    ListParked = "list_parked",
     OutboxAct = "outbox_act",
     OutboxInsert = "outbox_insert",
     OutboxNumber = "outbox_number",

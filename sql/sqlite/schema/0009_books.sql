@@ -3,6 +3,10 @@
 -- SHA-256 over the other columns of a tombstone, so that a change of any of them is seen.
 ALTER TABLE counterfoil_archived ADD COLUMN row_digest BLOB;
 
+-- What waits for a person, found however many wait for a machine.
+CREATE INDEX counterfoil_delivery_parked ON counterfoil_delivery(n)
+  WHERE state IN ('dead', 'uncertain', 'conflict');
+
 -- Written by audit, archive and erase only. The version rises with each write, so that two of them
 -- never write over each other.
 CREATE TABLE counterfoil_seal(
