@@ -75,34 +75,41 @@ pub(crate) fn fill(path: &Path, shape: Shape) -> Result<()> {
 /// Claims and settles `count` commands, `batch` in a write; commands a second.
 pub(crate) fn drain(path: &Path, count: usize, batch: usize) -> Result<f64> {
     let store = SqliteStore::open(path, Options::default())?;
+    runtime()?.block_on(exchange_many(&store, count, batch))
+}
+
+/// Claims and settles `count` commands of any store, `batch` in a write; commands a second.
+pub(crate) async fn exchange_many(
+    store: &impl counterfoil::Store,
+    count: usize,
+    batch: usize,
+) -> Result<f64> {
     let terms = Arc::new(Terms::new(Contract::new(Idempotent::Forever)));
     let destination = Destination::new("shipping")?;
-    runtime()?.block_on(async {
-        store.declare(&destination, &terms.contract, false).await?;
-        let (mut settles, mut done, begun) = (Vec::new(), 0, Instant::now());
-        loop {
-            let limit = batch.min(count - done - settles.len());
-            let (destination, terms) = (destination.clone(), Arc::clone(&terms));
-            let from = ClaimFrom { destination, limit, terms: Arc::clone(&terms) };
-            let ending = settles.len();
-            let exchange = Exchange {
-                settles: std::mem::take(&mut settles),
-                claim_from: vec![from],
-                claim_limit: limit,
-                owner: "bench".into(),
-                ..Exchange::default()
-            };
-            let exchanged = store.exchange(exchange).await?;
-            done += ending;
-            if done == count {
-                break;
-            }
-            ensure!(!exchanged.claimed.is_empty(), "nothing more to claim after {done}");
-            let settle = |claimed| settle(claimed, &terms);
-            settles = exchanged.claimed.into_iter().map(settle).collect();
+    store.declare(&destination, &terms.contract, false).await?;
+    let (mut settles, mut done, begun) = (Vec::new(), 0, Instant::now());
+    loop {
+        let limit = batch.min(count - done - settles.len());
+        let (destination, terms) = (destination.clone(), Arc::clone(&terms));
+        let from = ClaimFrom { destination, limit, terms: Arc::clone(&terms) };
+        let ending = settles.len();
+        let exchange = Exchange {
+            settles: std::mem::take(&mut settles),
+            claim_from: vec![from],
+            claim_limit: limit,
+            owner: "bench".into(),
+            ..Exchange::default()
+        };
+        let exchanged = store.exchange(exchange).await?;
+        done += ending;
+        if done == count {
+            break;
         }
-        Ok(count as f64 / begun.elapsed().as_secs_f64())
-    })
+        ensure!(!exchanged.claimed.is_empty(), "nothing more to claim after {done}");
+        let settle = |claimed| settle(claimed, &terms);
+        settles = exchanged.claimed.into_iter().map(settle).collect();
+    }
+    Ok(count as f64 / begun.elapsed().as_secs_f64())
 }
 
 fn settle(claimed: counterfoil::port::store::Claimed, terms: &Arc<Terms>) -> Settle {

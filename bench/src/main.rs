@@ -8,6 +8,7 @@ mod commit;
 mod drain;
 mod figure;
 mod foreign;
+mod grown;
 mod lanes;
 mod latency;
 mod limit;
@@ -25,7 +26,8 @@ use load::Ids;
 #[derive(Parser)]
 #[command(name = "counterfoil-bench", version)]
 struct Args {
-    /// Which figures: s1 s2 s3 s3b s5 s7 lanes p1 p2 p3 p4 g4. Default: all.
+    /// Which figures: s1 s2 s3 s3b s5 s7 lanes p1 p2 p3 p4 g4; g1 g2 g5
+    /// (SQLite) and g1pg g5pg, which fill a large store first. Default: all.
     figures: Vec<String>,
     /// Seconds of each timed round.
     #[arg(long, default_value_t = 1.0)]
@@ -36,12 +38,18 @@ struct Args {
     /// Commands in each drain.
     #[arg(long, default_value_t = 60_000)]
     items: usize,
+    /// Ended commands of g1, g2 and g5; a tenth as many wait, 10⁶ at most.
+    #[arg(long, default_value_t = 1_000_000)]
+    ended: u64,
     /// Where the files go; a real disk, or the figures mean nothing. Default: this folder.
     #[arg(long, default_value = ".")]
     dir: std::path::PathBuf,
     /// Also write the report as JSON to this file.
     #[arg(long)]
     json: Option<std::path::PathBuf>,
+    /// Part of g2: relays from this file and says the memory that it took.
+    #[arg(long, hide = true)]
+    relay_memory: Option<std::path::PathBuf>,
     /// Part of s5 and s7: a foreign writer in its own process.
     #[arg(long, hide = true)]
     foreign_writer: Option<std::path::PathBuf>,
@@ -69,6 +77,9 @@ fn main() -> Result<()> {
     let args = Args::parse();
     if let Some(path) = &args.foreign_writer {
         return foreign::write(path, args.seconds, args.pause_ms);
+    }
+    if let Some(path) = &args.relay_memory {
+        return drain::runtime()?.block_on(grown::relay_memory(path, args.seconds));
     }
     if let Some(path) = &args.fill {
         return lanes::fill(path, args.shape);
@@ -107,6 +118,9 @@ fn main() -> Result<()> {
         }
     }
     postgres::figures(&scale, wanted, &mut report)?;
+    // Only where they are named: to fill a large store takes minutes.
+    let named = |name: &str| args.figures.iter().any(|figure| figure == name);
+    grown::figures(&scale, args.ended, named, &mut report)?;
     report.print();
     if let Some(path) = &args.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)?;

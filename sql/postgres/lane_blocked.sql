@@ -1,4 +1,4 @@
--- by scan of delivery as people ask, then delivery_lane, delivery_turn, destination_pkey and
+-- by delivery_parked, then delivery_lane, delivery_turn, destination_pkey and
 -- outbox_pkey: parked heads of lanes whose turn nobody has, and how many wait behind.
 SELECT d.destination, d.ordering_key, o.command_id, d.state, w.waiting,
   (SELECT s.contract FROM cf.destination s WHERE s.name = d.destination)

@@ -1,4 +1,4 @@
--- by scan of delivery as people ask, then counterfoil_delivery_lane, the primary key of
+-- by counterfoil_delivery_parked, then counterfoil_delivery_lane, the primary key of
 -- counterfoil_lane, counterfoil_delivery_turn and rowid of the outbox: parked heads of lanes whose
 -- turn nobody has, and how many wait behind.
 SELECT d.destination, d.ordering_key, o.command_id, d.state, (
@@ -6,7 +6,8 @@ SELECT d.destination, d.ordering_key, o.command_id, d.state, (
   WHERE w.destination = d.destination AND w.ordering_key = d.ordering_key
     AND w.ordering_key IS NOT NULL AND w.turn IS NULL AND w.key_seq > d.key_seq
     AND w.state = 'pending') AS waiting
-FROM counterfoil_delivery d CROSS JOIN counterfoil_outbox o ON o.n = d.n
+FROM counterfoil_delivery d INDEXED BY counterfoil_delivery_parked
+CROSS JOIN counterfoil_outbox o ON o.n = d.n
 WHERE d.ordering_key IS NOT NULL AND d.state IN ('dead', 'uncertain', 'conflict')
   AND NOT EXISTS (SELECT 1 FROM counterfoil_delivery b
     WHERE b.destination = d.destination AND b.ordering_key = d.ordering_key

@@ -9,6 +9,6 @@ WHERE d.n > ?1
   AND (?4 IS NULL OR o.stream = ?4)
   AND (?5 IS NULL OR o.recorded_at >= ?5)
   AND (?6 IS NULL OR o.recorded_at < ?6)
-  AND (d.state = ?7 OR (?7 = 'parked' AND d.state IN ('dead', 'uncertain', 'conflict')))
+  AND d.state = ?7
   AND (?8 IS NULL OR instr(d.last_outcome, ?8))
 ORDER BY d.n LIMIT ?9;

@@ -7,7 +7,7 @@ mod counts;
 mod drain;
 mod enqueue;
 mod limit;
-mod server;
+pub(crate) mod server;
 
 use anyhow::Result;
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../../../docs/front_page.md")]
 
+pub use counterfoil_core::audit;
 pub use counterfoil_core::domain::{self, *};
 pub use counterfoil_core::port::store::{Append, Appended, Recorded, StoreError, WriteRefused};
 pub use counterfoil_core::port::{

@@ -119,6 +119,7 @@ statements! {
     LaneYield = "lane_yield",
     ListAll = "list_all",
     ListOpen = "list_open",
+    ListParked = "list_parked",
     MendDelivery = "mend_delivery",
     MendLost = "mend_lost",
     OutboxAct = "outbox_act",

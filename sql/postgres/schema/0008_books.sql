@@ -4,6 +4,9 @@
 -- SHA-256 over the other columns of a tombstone, so that a change of any of them is seen.
 ALTER TABLE cf.archived ADD COLUMN row_digest bytea;
 
+-- What waits for a person, found however many wait for a machine.
+CREATE INDEX delivery_parked ON cf.delivery(n) WHERE state IN ('dead', 'uncertain', 'conflict');
+
 -- Written by audit, archive and erase only. The version rises with each write, so that two of them
 -- never write over each other.
 CREATE TABLE cf.seal(

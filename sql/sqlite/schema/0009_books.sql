@@ -7,6 +7,10 @@ ALTER TABLE counterfoil_archived ADD COLUMN row_digest BLOB;
 CREATE INDEX counterfoil_archived_lane
   ON counterfoil_archived(destination, ordering_key) WHERE ordering_key IS NOT NULL;
 
+-- What waits for a person, found however many wait for a machine.
+CREATE INDEX counterfoil_delivery_parked ON counterfoil_delivery(n)
+  WHERE state IN ('dead', 'uncertain', 'conflict');
+
 -- Written by audit, archive and erase only. The version rises with each write, so that two of them
 -- never write over each other.
 CREATE TABLE counterfoil_seal(

@@ -17,6 +17,7 @@ use crate::tx::Tx;
 const NUMBER: Statement = statement!("outbox_number");
 const ALL: Statement = statement!("list_all");
 const OPEN: Statement = statement!("list_open");
+const PARKED: Statement = statement!("list_parked");
 
 /// How many a filter without a limit lists.
 const LIMIT: usize = 100;
@@ -37,8 +38,13 @@ pub(crate) async fn list(
         return Ok(Ok(Vec::new()));
     }
     let state = filter.state.as_deref().map(asked);
-    let is_open = state.is_some_and(|name| name == "parked" || State::from_name(name).is_some());
-    let statement = if is_open { OPEN } else { ALL };
+    let named = state.and_then(State::from_name);
+    let statement = match (state, named) {
+        (Some("parked"), _) => PARKED,
+        (_, Some(state)) if state.is_parked() => PARKED,
+        (_, Some(_)) => OPEN,
+        _ => ALL,
+    };
     let limit = if filter.limit == 0 { LIMIT } else { filter.limit };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx

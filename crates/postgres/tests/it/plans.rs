@@ -178,6 +178,7 @@ async fn the_hot_path_never_scans() {
         "receipt_insert",
         "list_all",
         "list_open",
+        "list_parked",
         "delivery_next_due",
         "lane_arrive",
         "lane_turn",

@@ -27,8 +27,12 @@ pub(crate) fn list(
         },
     };
     let state = filter.state.as_deref();
-    let is_open = state.is_some_and(|name| name == "parked" || State::from_name(name).is_some());
-    let sql = if is_open { Sql::ListOpen } else { Sql::ListAll };
+    let sql = match (state, state.and_then(State::from_name)) {
+        (Some("parked"), _) => Sql::ListParked,
+        (_, Some(state)) if state.is_parked() => Sql::ListParked,
+        (_, Some(_)) => Sql::ListOpen,
+        _ => Sql::ListAll,
+    };
     let limit = if filter.limit == 0 { LIMIT } else { filter.limit };
     let mut statement = store.prepare_cached(sql.text())?;
     let rows = statement.query_map(

@@ -1,0 +1,107 @@
+//! What is measured on a grown store, whichever database it is in.
+//!
+//! Guarantees: the same steps on each. Does not: know how a store is filled.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use counterfoil::audit::{AuditOptions, audit};
+use counterfoil::port::read::Filter;
+use counterfoil::port::store::Store;
+use counterfoil::relay::{Options, Relay};
+use counterfoil::{Destination, Quiet};
+
+use super::Age;
+use super::fill::DESTINATION;
+use crate::drain::served;
+use crate::figure::quantile;
+use crate::lanes;
+use crate::load::{Ids, command};
+
+/// Commits, each measured.
+const COMMITS: u64 = 2_000;
+/// Commands that are claimed and settled, and how many in a write.
+const CLAIMS: usize = 20_000;
+const BATCH: usize = 100;
+/// How often each read is done.
+const READS: usize = 20;
+
+/// What one store came to.
+pub(crate) struct Measured {
+    /// By name: how many a second.
+    pub(crate) rates: Vec<(&'static str, f64)>,
+    /// By name: a value, its unit, and the most that it may be.
+    pub(crate) bounds: Vec<(&'static str, f64, &'static str, f64)>,
+    /// Commands a second of a full audit.
+    pub(crate) audited: f64,
+}
+
+/// Measures it.
+pub(crate) async fn measure(store: &(impl Store + Sync), age: Age) -> Result<Measured> {
+    let mut rates = Vec::new();
+    let first = age.ended + age.waiting + 1;
+    let mut took = Vec::new();
+    for n in first..first + COMMITS {
+        let command = command(Ids::Orders, n)?;
+        let begun = Instant::now();
+        store.enqueue(vec![command]).await?.remove(0)?;
+        took.push(begun.elapsed().as_secs_f64());
+    }
+    rates.push(("commits by one", 1.0 / quantile(&took, 0.5)));
+    rates.push(("claims and settles", lanes::exchange_many(store, CLAIMS, BATCH).await?));
+    rates.push(("status", read(async || Ok(store.status().await.map(drop)?)).await?));
+    let page = Filter { limit: 100, ..Filter::default() };
+    rates.push((
+        "list, first page",
+        read(async || Ok(store.list(page.clone()).await.map(drop)?)).await?,
+    ));
+    let parked = Filter { state: Some("parked".into()), ..page.clone() };
+    rates.push((
+        "list, parked",
+        read(async || Ok(store.list(parked.clone()).await.map(drop)?)).await?,
+    ));
+    let id = Ids::Orders.id(age.ended / 2);
+    rates.push(("show", read(async || Ok(store.show(&id).await.map(drop)?)).await?));
+    let shipping = [Destination::new(DESTINATION)?];
+    rates.push(("next due", read(async || Ok(store.next_due(&shipping).await.map(drop)?)).await?));
+    let begun = Instant::now();
+    let report = audit(store, AuditOptions::default()).await?;
+    ensure!(report.holds, "the filled store breaks a law: {:?}", report.violations.first());
+    let audited = report.checked.commands as f64 / begun.elapsed().as_secs_f64();
+    Ok(Measured { rates, bounds: Vec::new(), audited })
+}
+
+/// How often a second `read` is done: by its median.
+async fn read(read: impl AsyncFn() -> Result<()>) -> Result<f64> {
+    let mut took = Vec::with_capacity(READS);
+    for _ in 0..READS {
+        let begun = Instant::now();
+        read().await?;
+        took.push(begun.elapsed().as_secs_f64());
+    }
+    Ok(1.0 / quantile(&took, 0.5))
+}
+
+/// Part of g2: in a process of its own, relays from a SQLite file for `seconds` and says the most
+/// memory that it had, in KiB.
+#[allow(clippy::print_stdout, reason = "its parent reads it")]
+pub(crate) async fn relay_memory(path: &Path, seconds: f64) -> Result<()> {
+    let store = counterfoil::sqlite::SqliteStore::open(path, Default::default())?;
+    let handler = counterfoil::relay::handler(|_attempt| async {
+        Ok::<_, std::convert::Infallible>(Vec::new())
+    });
+    let relay = Relay::new(store, vec![served(handler)?], Options::default(), Quiet);
+    let stop = tokio::time::sleep(std::time::Duration::from_secs_f64(seconds));
+    relay.run(stop).await?;
+    println!("{}", peak_kib()?);
+    Ok(())
+}
+
+/// The most resident memory that this process had.
+pub(crate) fn peak_kib() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").context("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    Ok(kib.context("no VmHWM in /proc/self/status")?.parse()?)
+}
