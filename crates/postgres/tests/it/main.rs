@@ -33,5 +33,6 @@ mod shared;
 mod suite;
 mod tls;
 mod user;
+mod user_archived;
 #[cfg(feature = "sqlx")]
 mod user_sqlx;
