@@ -144,11 +144,12 @@ async fn a_search_path_of_a_stranger_opens_nothing() {
             "CREATE FUNCTION cf.always(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
              CREATE OPERATOR cf.= (LEFTARG = text, RIGHTARG = text, FUNCTION = cf.always);
              CREATE FUNCTION cf.current_setting(text, boolean) RETURNS text
-             LANGUAGE sql AS $$ SELECT 'on'::text $$;
-             SET search_path = cf, pg_catalog",
+             LANGUAGE sql AS $$ SELECT 'on'::text $$",
         )
         .await
         .unwrap();
+    stranger.run(&format!("SET search_path = {}, pg_catalog", schema.name())).await.unwrap();
+    assert_eq!(stranger.text("SELECT current_setting('x', true)").await.as_deref(), Some("on"));
     refuses(
         &stranger,
         "INSERT INTO cf.outbox(destination, kind, body) VALUES ('d', 'k', '')",
