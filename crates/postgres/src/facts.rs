@@ -84,8 +84,11 @@ async fn add_rows(
         });
     });
     each(&receipts, commands, |row, command| {
+        let receipt = row::receipt(row, 0);
         command.receipts.push(ReceiptFacts {
-            receipt: row::receipt(row, 0),
+            // Several may arrive in one microsecond; they are told apart by n and round.
+            arrival: receipt.recorded_at.get(),
+            receipt,
             destination: string(row, 11).unwrap_or_default(),
             digest: digest(row, 12),
             row_digest: digest(row, 13),
@@ -93,6 +96,10 @@ async fn add_rows(
     });
     each(&attempts, commands, |row, command| {
         command.attempts.push(AttemptFacts {
+            arrival: int(row, 5).unwrap_or_default(),
+            token: int(row, 6).unwrap_or_default(),
+            started_at: time(row, 7),
+            reason: string(row, 8),
             round: count(row, 1),
             purpose: string(row, 2).unwrap_or_default(),
             outcome: string(row, 3).unwrap_or_default(),
@@ -153,6 +160,10 @@ async fn add_sayings(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), F
     };
     for row in &said {
         let said = ContradictionFacts {
+            arrival: int(row, 4).unwrap_or_default(),
+            result: row::bytes(row, 5).map(<[u8]>::to_vec),
+            evidence: string(row, 6),
+            source: string(row, 7).unwrap_or_default(),
             round: count(row, 1),
             outcome: string(row, 2).unwrap_or_default(),
             recorded_at: time(row, 3).unwrap_or_default(),

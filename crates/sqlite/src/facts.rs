@@ -74,6 +74,7 @@ fn read_range(
     })?;
     each(store, Sql::FactsReceipt, (after, last), commands, |row, command| {
         command.receipts.push(ReceiptFacts {
+            arrival: int(row, 14)?.unwrap_or_default(),
             receipt: row::receipt(row, 0)?,
             destination: lossy(row, 11)?.unwrap_or_default(),
             digest: digest(row, 12)?,
@@ -83,6 +84,10 @@ fn read_range(
     })?;
     each(store, Sql::FactsAttempt, (after, last), commands, |row, command| {
         command.attempts.push(AttemptFacts {
+            arrival: int(row, 5)?.unwrap_or_default(),
+            token: int(row, 6)?.unwrap_or_default(),
+            started_at: time(row, 7)?,
+            reason: lossy(row, 8)?,
             round: count(row, 1)?,
             purpose: lossy(row, 2)?.unwrap_or_default(),
             outcome: lossy(row, 3)?.unwrap_or_default(),
@@ -137,6 +142,10 @@ fn add_contradictions(store: &Connection, commands: &mut [CommandFacts]) -> rusq
     for command in commands {
         let rows = said.query_map([&command.id], |row| {
             Ok(ContradictionFacts {
+                arrival: int(row, 6)?.unwrap_or_default(),
+                result: row::bytes(row, 2)?.map(<[u8]>::to_vec),
+                evidence: lossy(row, 3)?,
+                source: lossy(row, 4)?.unwrap_or_default(),
                 round: count(row, 0)?,
                 outcome: lossy(row, 1)?.unwrap_or_default(),
                 recorded_at: time(row, 5)?.unwrap_or_default(),

@@ -5,6 +5,7 @@
 
 pub mod act;
 pub mod announce;
+pub mod archive;
 pub mod book;
 pub mod clock;
 pub mod exchange;
@@ -13,15 +14,18 @@ pub mod inbox;
 pub mod intent;
 pub mod observer;
 pub mod read;
+pub mod seal;
 pub mod store;
 pub mod transport;
 
 pub use act::{Act, Acted, Actor, Deed};
 pub use announce::Announce;
+pub use archive::Archive;
 pub use book::{Book, Call, Job, Page};
 pub use clock::{Clock, SystemClock};
 pub use gate::{Gate, Withdrawn};
 pub use inbox::{AsyncInboxRows, InboxEntry, InboxRows};
 pub use observer::{Notice, Observer, Quiet};
+pub use seal::Audited;
 pub use store::Store;
 pub use transport::{Attempt, BoxFuture, Question, Transport};

@@ -3,7 +3,7 @@
 use crate::server::{Stranger, TestSchema, refusal};
 
 /// Each table, the code that guards it, and a row.
-const TABLES: [(&str, &str, &str); 14] = [
+const TABLES: [(&str, &str, &str); 15] = [
     ("delivery", "CF0120", "(n, state, destination) VALUES (7, 'pending', 'd')"),
     (
         "receipt",
@@ -52,6 +52,7 @@ const TABLES: [(&str, &str, &str); 14] = [
         "(verb, about, actor, recorded_at) VALUES ('retry', 'a', 'me', 1764421200000000)",
     ),
     ("meta", "CF0131", "(k, version, source, store) VALUES (1, 1, 's', 's')"),
+    ("seal", "CF0132", "(k, version, recorded_at, seal) VALUES (1, 1, 1764421200000000, '{}')"),
 ];
 
 async fn refuses(stranger: &Stranger, sql: &str, code: &str) {

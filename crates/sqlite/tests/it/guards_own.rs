@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::guards::{Fixture, VERBS, columns, tables};
 
 /// The tables that strangers only read, and the code that says so.
-const OWN: [(&str, &str); 14] = [
+const OWN: [(&str, &str); 15] = [
     ("delivery", "CF0120"),
     ("receipt", "CF0121"),
     ("contradiction", "CF0122"),
@@ -20,6 +20,7 @@ const OWN: [(&str, &str); 14] = [
     ("archived", "CF0129"),
     ("operator_action", "CF0130"),
     ("meta", "CF0131"),
+    ("seal", "CF0132"),
 ];
 
 /// Statements that write into a table of our own: copies, new rows, NULLs, upserts, changes.

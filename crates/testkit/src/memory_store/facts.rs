@@ -51,6 +51,7 @@ impl Rows {
             receipts: self
                 .receipts_of(n)
                 .map(|entry| ReceiptFacts {
+                    arrival: entry.receipt.recorded_at.get(),
                     receipt: entry.receipt.clone(),
                     destination: entry.destination.clone(),
                     digest: entry.digests.map(|(digest, _)| digest),
@@ -59,6 +60,10 @@ impl Rows {
                 .collect(),
             attempts: attempts
                 .map(|entry| AttemptFacts {
+                    arrival: entry.ended_at.get(),
+                    token: entry.attempted.token.get(),
+                    started_at: entry.started_at,
+                    reason: Some(entry.attempted.reason.clone()),
                     round: entry.attempted.round,
                     purpose: entry.attempted.purpose.name().into(),
                     outcome: entry.attempted.outcome.into(),
@@ -72,8 +77,13 @@ impl Rows {
             contradictions: self
                 .contradictions
                 .iter()
-                .filter(|entry| entry.command_id == id)
-                .map(|entry| ContradictionFacts {
+                .zip(1..)
+                .filter(|(entry, _)| entry.command_id == id)
+                .map(|(entry, arrival)| ContradictionFacts {
+                    arrival,
+                    result: entry.report.result.clone(),
+                    evidence: entry.report.evidence.clone(),
+                    source: entry.report.source.clone(),
                     round: entry.round,
                     outcome: entry.report.outcome.name().into(),
                     recorded_at: entry.recorded_at,

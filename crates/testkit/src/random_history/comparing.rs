@@ -67,7 +67,8 @@ async fn counted(store: &impl Store) -> Vec<Totals> {
     totals
 }
 
-/// Without the digests: the store in memory keeps those of settles only.
+/// Without the digests: the store in memory keeps those of settles only. What an arrival counts is
+/// each store's own.
 fn bare(mut facts: Facts) -> Facts {
     facts.now = Micros::default();
     for command in &mut facts.commands {
@@ -75,8 +76,10 @@ fn bare(mut facts: Facts) -> Facts {
             (delivery.digest, delivery.row_digest) = (None, None);
         }
         for receipt in &mut command.receipts {
-            (receipt.digest, receipt.row_digest) = (None, None);
+            (receipt.arrival, receipt.digest, receipt.row_digest) = (0, None, None);
         }
+        command.attempts.iter_mut().for_each(|attempt| attempt.arrival = 0);
+        command.contradictions.iter_mut().for_each(|said| said.arrival = 0);
     }
     facts
 }

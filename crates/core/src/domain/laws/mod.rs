@@ -83,8 +83,16 @@ impl CommandFacts {
 }
 
 /// A report that came after the end and said otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContradictionFacts {
+    /// Rises with each contradiction that arrives.
+    pub arrival: i64,
+    /// The result that it brought.
+    pub result: Option<Vec<u8>>,
+    /// By what it is known.
+    pub evidence: Option<String>,
+    /// Who said so.
+    pub source: String,
     /// The round of the receipt that it contradicts.
     pub round: u32,
     /// What it said.
@@ -111,6 +119,8 @@ pub struct DeliveryFacts {
 /// A receipt and its digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiptFacts {
+    /// Rises with each receipt that arrives; some may share one.
+    pub arrival: i64,
     /// The receipt.
     pub receipt: Receipt,
     /// Its destination column.
@@ -122,8 +132,16 @@ pub struct ReceiptFacts {
 }
 
 /// An attempt row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptFacts {
+    /// Rises with each attempt that arrives.
+    pub arrival: i64,
+    /// Its token.
+    pub token: i64,
+    /// When it began.
+    pub started_at: Option<Micros>,
+    /// Why it ended so.
+    pub reason: Option<String>,
     /// The round.
     pub round: u32,
     /// What it was about.

@@ -59,7 +59,13 @@ fn open() -> CommandFacts {
 }
 
 fn attempt(purpose: &str, outcome: &str) -> AttemptFacts {
-    AttemptFacts { round: 1, purpose: purpose.into(), outcome: outcome.into(), ended_at: T }
+    AttemptFacts {
+        round: 1,
+        purpose: purpose.into(),
+        outcome: outcome.into(),
+        ended_at: T,
+        ..AttemptFacts::default()
+    }
 }
 
 fn receipt(round: u32) -> ReceiptFacts {
@@ -77,7 +83,7 @@ fn receipt(round: u32) -> ReceiptFacts {
         recorded_at: T,
         key_seq: None,
     };
-    ReceiptFacts { receipt, destination: "shop".into(), digest, row_digest }
+    ReceiptFacts { arrival: 0, receipt, destination: "shop".into(), digest, row_digest }
 }
 
 fn ended() -> CommandFacts {
@@ -245,7 +251,12 @@ fn a_contradiction_is_told() {
 }
 
 fn said(at: i64) -> ContradictionFacts {
-    ContradictionFacts { round: 1, outcome: "rejected".into(), recorded_at: Micros::new(at) }
+    ContradictionFacts {
+        round: 1,
+        outcome: "rejected".into(),
+        recorded_at: Micros::new(at),
+        ..ContradictionFacts::default()
+    }
 }
 
 /// It reddened the audit for ever, whatever a person found out.

@@ -196,4 +196,4 @@ BEGIN
   said := set_config('counterfoil.own', own, true);
   RETURN cf.recorded_before($1, $2, $3, $5, $4, $10);
 END $$;
-UPDATE cf.meta SET version = 8;
+UPDATE cf.meta SET version = 9;

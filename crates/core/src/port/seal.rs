@@ -1,0 +1,125 @@
+//! What an incremental audit needs from a store: how far it is complete, what came since, and the
+//! seal of the audit before.
+//!
+//! Guarantees asked of an implementation: nothing at or below a [`Horizon`] can appear later, so
+//! that no open transaction is passed; a seal is written only over the one that was read. It is not
+//! asked to know what a seal says.
+
+use std::future::Future;
+
+use super::act::Actor;
+use super::archive::ActionRow;
+use super::read::Facts;
+use super::store::{Store, StoreError};
+use crate::domain::{EventRow, Micros};
+
+/// How far a store is complete: a row at or below it stands now, or will never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Horizon {
+    /// `n` of the outbox.
+    pub n: i64,
+    /// Arrival of receipts: what [`ReceiptFacts::arrival`] holds.
+    ///
+    /// [`ReceiptFacts::arrival`]: crate::domain::laws::ReceiptFacts::arrival
+    pub receipt: i64,
+    /// Arrival of attempts.
+    pub attempt: i64,
+    /// Arrival of contradictions.
+    pub contradiction: i64,
+    /// Arrival of acts of people.
+    pub action: i64,
+    /// `recorded_at` of events: an hour ago, since clocks of several writers differ.
+    pub event: Micros,
+}
+
+/// The seal that stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Rises with each write.
+    pub version: i64,
+    /// What it says.
+    pub seal: String,
+    /// When it was written.
+    pub recorded_at: Micros,
+}
+
+/// Where a page of receipts by arrival goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// The arrival of the last receipt looked at.
+    pub arrival: i64,
+    /// Its `n`, where several arrive at one time.
+    pub n: i64,
+    /// Its round.
+    pub round: u32,
+}
+
+/// A store that can be audited from where the last audit ended.
+pub trait Audited: Store {
+    /// How far the store is complete. It waits a bounded time for writers that are under way;
+    /// `None` if one does not end, such as a transaction that is left open.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn horizon(&self) -> impl Future<Output = Result<Option<Horizon>, StoreError>> + Send;
+
+    /// What stands about the commands whose receipts arrived after `after`, at most `limit`, in
+    /// the order of arrival, and where the next page begins. A command may come twice.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn ended_since(
+        &self,
+        after: Arrived,
+        limit: usize,
+    ) -> impl Future<Output = Result<(Facts, Arrived), StoreError>> + Send;
+
+    /// The events after `(stream, seq)` whole, at most `limit`, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn events(
+        &self,
+        after: Option<(String, i64)>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<EventRow>, StoreError>> + Send;
+
+    /// The acts of people after `after`, at most `limit`, in the order of arrival.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn actions(
+        &self,
+        after: i64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<ActionRow>, StoreError>> + Send;
+
+    /// The seal of the newest audit that held.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn sealed(&self) -> impl Future<Output = Result<Option<Sealed>, StoreError>> + Send;
+
+    /// Writes a seal over the one of `version`, 0 where none stands. `false`: another stands; it
+    /// was not written. On SQLite it saves the store clock, too.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn save_seal(
+        &self,
+        version: i64,
+        seal: &str,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Gives each of these commands that stands in the outbox, with neither a delivery nor a
+    /// receipt, a delivery that is *uncertain* and in doubt: what became of it nobody knows.
+    /// Recorded with the actor. How many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn mend(
+        &self,
+        command_ids: &[String],
+        actor: Actor,
+    ) -> impl Future<Output = Result<u64, StoreError>> + Send;
+}
