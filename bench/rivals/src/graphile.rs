@@ -17,10 +17,6 @@ use sqlx::postgres::PgPoolOptions;
 use crate::load::{Load, Rates, Way, drained, enqueue, note};
 use crate::server::Server;
 
-/// A job that is done is gone.
-const DONE: &str = "SELECT (SELECT last_value FROM graphile_worker._private_jobs_id_seq)
-    - (SELECT count(*) FROM graphile_worker._private_jobs)";
-
 /// Handlers are made from the job alone, so the count is no field of theirs.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
@@ -71,7 +67,9 @@ pub(crate) async fn measure(server: &Server, way: Way, load: Load) -> Result<Rat
     let begun = Instant::now();
     let running = Arc::clone(&worker);
     let task = tokio::spawn(async move { running.run().await.map_err(|e| anyhow!("{e:?}")) });
-    let drain = drained(load, begun, &HANDLED, &client, DONE).await?;
+    // A job that is done is gone.
+    let done = format!("SELECT {} - count(*) FROM graphile_worker._private_jobs", load.items);
+    let drain = drained(load, begun, &HANDLED, &client, &done).await?;
     worker.request_shutdown();
     let ended = tokio::time::timeout(Duration::from_secs(10), task).await;
     if let Ok(ended) = ended {
