@@ -39,19 +39,27 @@ pub(crate) async fn backlog(server: &Server, ids: Ids, items: usize) -> Result<P
     Ok(store)
 }
 
-/// One relay until nothing is left.
-pub(crate) async fn drain(store: PostgresStore) -> Result<()> {
+/// One relay until nothing is left; `None`: with as many workers as it has by default.
+pub(crate) async fn drain(store: PostgresStore, workers: Option<usize>) -> Result<()> {
     let handler = counterfoil::relay::handler(|_attempt| async {
         Ok::<_, std::convert::Infallible>(Vec::new())
     });
     let options = RelayOptions::default().until_idle(true);
+    let options = match workers {
+        Some(workers) => options.workers(workers),
+        None => options,
+    };
     let relay = Relay::new(store, vec![served(handler)?], options, Quiet);
     relay.run(std::future::pending()).await?;
     Ok(())
 }
 
-/// The rate of so many relays on one backlog.
-async fn rate(server: &Server, ids: Ids, items: usize, relays: usize) -> Result<f64> {
+/// The rate of so many relays on one backlog, each with so many workers.
+async fn rate(
+    server: &Server,
+    (ids, items): (Ids, usize),
+    (relays, workers): (usize, Option<usize>),
+) -> Result<f64> {
     drop(backlog(server, ids, items).await?);
     let mut stores = Vec::new();
     for _ in 0..relays {
@@ -59,7 +67,8 @@ async fn rate(server: &Server, ids: Ids, items: usize, relays: usize) -> Result<
         stores.push(PostgresStore::open(&server.url("ours"), Options::default()).await?);
     }
     let begun = Instant::now();
-    let tasks: Vec<_> = stores.into_iter().map(|store| tokio::spawn(drain(store))).collect();
+    let tasks: Vec<_> =
+        stores.into_iter().map(|store| tokio::spawn(drain(store, workers))).collect();
     for task in tasks {
         task.await??;
     }
@@ -71,27 +80,27 @@ async fn rate(server: &Server, ids: Ids, items: usize, relays: usize) -> Result<
     Ok(items as f64 / elapsed)
 }
 
-/// P2, beside the raw claim + done at two sizes of batch.
+/// P2, beside the raw claim + done at two sizes of batch: of 100, by a relay at its defaults; of
+/// 1,000, by one that may have as many in flight.
 pub(crate) async fn no_op_handler(scale: &Scale, server: &Server) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for ids in [Ids::Orders, Ids::Uuids] {
-        let (mut ours, mut hundred, mut thousand) = (vec![], vec![], vec![]);
-        for _ in 0..scale.rounds {
-            for (rates, batch) in [(&mut hundred, 100), (&mut thousand, 1000)] {
+        for (batch, workers, goal) in [(100, None, 0.9), (1000, Some(1000), 1.0)] {
+            let (mut ours, mut raw) = (vec![], vec![]);
+            for _ in 0..scale.rounds {
                 server.create("raw").await?;
                 let client = server.connect("raw").await?;
                 limit::create(&client).await?;
                 limit::fill(&client, ids, scale.items).await?;
-                rates.push(limit::drain(server, "raw", batch, scale.items).await?);
+                raw.push(limit::drain(server, "raw", batch, scale.items).await?);
+                ours.push(rate(server, (ids, scale.items), (1, workers)).await?);
             }
-            ours.push(rate(server, ids, scale.items, 1).await?);
-        }
-        for (limits, batch, goal) in [(&hundred, 100, 0.9), (&thousand, 1000, 1.0)] {
-            let (ours, limit) = (median(&ours), median(limits));
+            let (ours, limit) = (median(&ours), median(&raw));
+            let by = workers.map_or("defaults".into(), |workers| format!("{workers} workers"));
             figures.push(Figure {
                 name: "P2".into(),
                 what: format!(
-                    "drain of {}, no-op handler, {}, beside raw batches of {batch}",
+                    "drain of {}, no-op handler, {by}, {}, beside raw batches of {batch}",
                     scale.items,
                     ids.name()
                 ),
@@ -114,7 +123,7 @@ pub(crate) async fn many_relays(scale: &Scale, server: &Server) -> Result<Vec<Fi
     let mut rates = [vec![], vec![], vec![]];
     for _ in 0..scale.rounds {
         for (rates, relays) in rates.iter_mut().zip(counts) {
-            rates.push(rate(server, Ids::Orders, scale.items, relays).await?);
+            rates.push(rate(server, (Ids::Orders, scale.items), (relays, None)).await?);
         }
     }
     let one = median(&rates[0]);

@@ -13,7 +13,7 @@ use anyhow::Result;
 
 use crate::drain::runtime;
 use crate::figure::Report;
-use crate::load::Scale;
+use crate::load::{Ids, Scale};
 use server::Server;
 
 /// Adds the figures that are wanted.
@@ -29,14 +29,17 @@ pub(crate) fn figures(
     let runtime = runtime()?;
     runtime.block_on(async {
         if wanted("p1") {
-            for clients in [1, 8] {
-                report.add(enqueue::own_transaction(scale, &server, clients).await?);
+            for of in [(1, Ids::Orders), (8, Ids::Orders), (1, Ids::Uuids), (8, Ids::Uuids)] {
+                report.add(enqueue::own_transaction(scale, &server, of).await?);
             }
         }
         if wanted("p2") {
             for figure in drain::no_op_handler(scale, &server).await? {
                 report.add(figure);
             }
+        }
+        if wanted("p3") {
+            report.add(counts::enqueued(&server).await?);
         }
         if wanted("p3") || wanted("g4") {
             for figure in counts::counted(scale, &server).await? {

@@ -133,3 +133,30 @@ async fn a_users_trigger_is_a_stranger() {
         .unwrap();
     refuses(&stranger, "INSERT INTO cf.orders VALUES ('a')", "CF0120").await;
 }
+
+/// Whether a session is our own is asked of the server's operators, not of what stands before them
+/// in a stranger's search_path.
+#[tokio::test]
+async fn a_search_path_of_a_stranger_opens_nothing() {
+    let schema = TestSchema::new().await;
+    let stranger = schema.stranger().await;
+    stranger
+        .run(
+            "CREATE FUNCTION cf.always(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+             CREATE OPERATOR cf.= (LEFTARG = text, RIGHTARG = text, FUNCTION = cf.always);
+             CREATE FUNCTION cf.current_setting(text, boolean) RETURNS text
+             LANGUAGE sql AS $$ SELECT 'on'::text $$",
+        )
+        .await
+        .unwrap();
+    stranger.run(&format!("SET search_path = {}, pg_catalog", schema.name())).await.unwrap();
+    assert_eq!(stranger.text("SELECT current_setting('x', true)").await.as_deref(), Some("on"));
+    refuses(
+        &stranger,
+        "INSERT INTO cf.outbox(destination, kind, body) VALUES ('d', 'k', '')",
+        "CF0102",
+    )
+    .await;
+    let delivery = "INSERT INTO cf.delivery(n, state, destination) VALUES (7, 'pending', 'd')";
+    refuses(&stranger, delivery, "CF0120").await;
+}

@@ -36,5 +36,6 @@ mod suite;
 mod tls;
 mod upgrade;
 mod user;
+mod user_archived;
 #[cfg(feature = "sqlx")]
 mod user_sqlx;
