@@ -51,5 +51,7 @@ GRANT DELETE ON cf.delivery, cf.lane_freed, cf.tally, cf.snapshot, cf.input, cf.
 GRANT "cf_relay" TO "cf_operator";
 GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "cf" TO "cf_operator";
 
--- Auditors read.
+-- Auditors read, and write the seal: how far an audit came, and the sums of what it read.
 GRANT SELECT ON ALL TABLES IN SCHEMA "cf" TO "cf_auditor";
+GRANT SELECT ON ALL SEQUENCES IN SCHEMA "cf" TO "cf_auditor";
+GRANT INSERT, UPDATE ON cf.seal TO "cf_auditor";

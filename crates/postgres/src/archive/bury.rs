@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use counterfoil_core::domain::Digest;
 use counterfoil_core::port::archive::{Buried, Entry, SealChange, Tombstone};
 
-use super::{entry, tombstone, young};
+use super::{entry, tombstone};
 use crate::books::seal;
 use crate::failure::Failure;
 use crate::position::int;
@@ -26,6 +26,7 @@ const BURY: Statement = statement!("archive_bury");
 pub(super) struct Bury {
     /// Each with the tombstone that it would get; `None`: it has no digest, and stays.
     entries: Vec<(Entry, Option<Tombstone>)>,
+    /// Those that may go, rising.
     numbers: Vec<i64>,
     file: String,
     seal: Option<SealChange>,
@@ -47,16 +48,19 @@ impl Bury {
         &self.numbers
     }
 
+    /// Leaves these, whatever stands.
+    pub(super) fn leave(&mut self, left: &HashSet<i64>) {
+        self.numbers.retain(|n| !left.contains(n));
+    }
+
     /// The commands that are ours until the transaction ends, and stand exactly as they were read.
     async fn unchanged(&self, tx: &Tx<'_>) -> Result<HashSet<i64>, Failure> {
-        let young: HashSet<i64> = young::among(tx, &self.numbers).await?.into_iter().collect();
-        let old: Vec<i64> = self.numbers.iter().copied().filter(|n| !young.contains(n)).collect();
-        let receipts = tx.query(RECEIPTS, &[&old]).await?;
+        let receipts = tx.query(RECEIPTS, &[&self.numbers]).await?;
         let receipts: HashSet<(i64, u32)> = receipts
             .iter()
             .map(|row| (row::int(row, 0).unwrap_or(0), row::count(row, 1)))
             .collect();
-        let free = tx.query(OUTBOX, &[&old]).await?;
+        let free = tx.query(OUTBOX, &[&self.numbers]).await?;
         let free: Vec<i64> = free.iter().filter_map(|row| row::int(row, 0)).collect();
         // A look of its own, behind the locks: it sees what was committed before them.
         let stands = entry::of(tx, &free).await?;

@@ -40,8 +40,8 @@ impl Archive for PostgresStore {
         entries: Vec<Entry>,
         seal: Option<SealChange>,
     ) -> Result<Buried, StoreError> {
-        let bury = Bury::new(file, entries, seal);
-        young::wait(&self.inner.pool, bury.numbers()).await?;
+        let mut bury = Bury::new(file, entries, seal);
+        bury.leave(&young::among(&self.inner.pool, bury.numbers()).await?);
         self.write(bury).await
     }
 

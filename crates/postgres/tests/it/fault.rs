@@ -14,4 +14,4 @@ mod order;
 mod pooler;
 mod pools;
 mod restarts;
-mod scene;
+pub(crate) mod scene;
