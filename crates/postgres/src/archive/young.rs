@@ -19,7 +19,7 @@ const YOUNG: Statement = statement!("archive_young");
 
 /// How long a burial waits for snapshots that are older than its commands. What is archived by age
 /// is older than every snapshot but that of a transaction which was left open as long.
-const WAIT_MAX: Duration = Duration::from_secs(5);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 /// How long it waits between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -52,8 +52,10 @@ async fn a_killed_archiver_has_done_nothing() {
     assert_eq!(books.bury(page.entries).await, [false; 3]);
     books.is_sound().await;
     books.open(&gate).await;
-    let backend = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
-    while books.sql.number(backend).await > 0 {
+    let number = books.number().await;
+    let backend =
+        format!("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = {number}");
+    while books.sql.number(&backend).await > 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert_eq!((books.count("outbox").await, books.count("archived").await), (3, 0));

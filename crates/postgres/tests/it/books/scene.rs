@@ -1,6 +1,4 @@
-//! A store in a database of its own, with commands that ended.
-//!
-//! Of its own, since a burial looks at the snapshots of the whole database.
+//! A store with commands that ended.
 
 use std::time::Duration;
 
@@ -14,7 +12,7 @@ use counterfoil_postgres::PostgresStore;
 
 use crate::lanes::{completed, declare, exchange, terms};
 use crate::private::PrivateServer;
-use crate::server::{Stranger, TestDatabase, TestSchema, random_name};
+use crate::server::{Stranger, TestSchema};
 
 pub(super) const FILE: &str = "file-1";
 
@@ -22,28 +20,24 @@ pub(super) struct Books {
     pub(super) store: PostgresStore,
     /// A stranger: the guards hold for it.
     pub(super) sql: Stranger,
-    /// Before the database, which cannot be dropped with sessions in it.
+    /// Before the server, which it is dropped from.
     pub(super) schema: TestSchema,
-    _database: Option<TestDatabase>,
     _server: Option<PrivateServer>,
 }
 
 impl Books {
     pub(super) async fn new() -> Self {
-        let database = TestDatabase::new("").await;
-        Self::at(database.url(), Some(database)).await
+        Self::of(TestSchema::new().await, None).await
     }
 
     /// The same on a server where nobody else is: a transaction of anybody's that wrote before
     /// makes each snapshot look as old as itself.
     pub(super) async fn alone() -> Self {
         let server = PrivateServer::start(&[]);
-        let books = Self::at(server.url(), None).await;
-        Self { _server: Some(server), ..books }
+        Self::of(TestSchema::new_at(server.url()).await, Some(server)).await
     }
 
-    async fn at(url: String, database: Option<TestDatabase>) -> Self {
-        let schema = TestSchema::named_at(&random_name(), url).await;
+    async fn of(schema: TestSchema, server: Option<PrivateServer>) -> Self {
         // Gates are closed for longer than a row is waited for.
         let mut options = schema.options();
         options.lock_timeout = Duration::from_secs(120);
@@ -51,7 +45,7 @@ impl Books {
         let store = PostgresStore::open(schema.url(), options).await.unwrap();
         let sql = schema.stranger().await;
         declare(&store, &terms()).await;
-        Self { store, sql, schema, _database: database, _server: None }
+        Self { store, sql, schema, _server: server }
     }
 
     /// Records commands whose ends workers reported.
@@ -123,20 +117,27 @@ impl Books {
     /// Lets burials stop when rows are gone and tombstones have come, before COMMIT, as long as the
     /// gate is closed.
     pub(super) async fn gate(&self, table: &str) -> Stranger {
+        let number = self.number().await;
         let sql = format!(
             "CREATE OR REPLACE FUNCTION cf.gate() RETURNS trigger LANGUAGE plpgsql AS
-               $$ BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END $$;
+               $$ BEGIN PERFORM pg_advisory_xact_lock_shared({number}); RETURN NULL; END $$;
              CREATE TRIGGER gate AFTER INSERT ON cf.{table} FOR EACH STATEMENT
              EXECUTE FUNCTION cf.gate();"
         );
         let gate = self.schema.stranger().await;
         gate.run(&sql).await.unwrap();
-        gate.run("SELECT pg_advisory_lock(7)").await.unwrap();
+        gate.run(&format!("SELECT pg_advisory_lock({number})")).await.unwrap();
         gate
     }
 
     pub(super) async fn open(&self, gate: &Stranger) {
-        gate.run("SELECT pg_advisory_unlock(7)").await.unwrap();
+        let number = self.number().await;
+        gate.run(&format!("SELECT pg_advisory_unlock({number})")).await.unwrap();
+    }
+
+    /// The number of its gate.
+    pub(super) async fn number(&self) -> i64 {
+        self.sql.number("SELECT 'cf.outbox'::regclass::oid").await
     }
 
     /// A burial that is under way.
