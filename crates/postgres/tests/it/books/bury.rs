@@ -81,6 +81,7 @@ async fn what_is_not_as_it_was_read_is_left() {
     let mut entries = books.page(0, 99).await.entries;
     assert_eq!(ids(&entries), all);
     books.act("again", AGAIN).await;
+    assert_eq!(books.store.entry("again").await.unwrap(), None, "it is open");
     books.sql.run("SELECT cf.reject('contradicted', 'no'::text)").await.unwrap();
     books.sql.run("SELECT cf.reject('acted-on', 'no'::text)").await.unwrap();
     entries[2] = books.entry("acted-on").await;
@@ -185,4 +186,18 @@ async fn tombstones_come_by_the_bytes_of_their_ids() {
     let told = books.store.tombstones_of(&asked).await.unwrap();
     let told: Vec<_> = told.iter().map(|it| it.as_ref().map(|it| it.command_id.as_str())).collect();
     assert_eq!(told, [Some("a"), None, None, None, Some("订单"), Some("a")]);
+}
+
+/// Whatever stands about an open one otherwise.
+#[tokio::test]
+async fn what_has_a_delivery_is_left() {
+    let books = Books::new().await;
+    books.reported(&["a"]).await;
+    let entry = books.entry("a").await;
+    let reopen = "INSERT INTO cf.delivery(n, destination, state, round, available_at)
+        SELECT n, destination, 'pending', 2, 1 FROM cf.outbox";
+    books.schema.forger().await.run(reopen).await.unwrap();
+    assert_eq!(books.bury(vec![entry]).await, [false]);
+    assert_eq!(books.page(0, 9).await.entries, []);
+    assert_eq!((books.count("outbox").await, books.count("receipt").await), (1, 1));
 }

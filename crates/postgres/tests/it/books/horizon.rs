@@ -109,6 +109,9 @@ async fn who_commits_late_is_waited_for() {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
     assert!(!asking.is_finished());
+    // Who comes after it is not.
+    let later = schema.stranger().await;
+    later.run("BEGIN; SELECT cf.enqueue('later', 'd', 'k', '')").await.unwrap();
     writer.run("COMMIT").await.unwrap();
     let horizon = asking.await.unwrap().unwrap();
     assert!(horizon.n > late, "{horizon:?}");

@@ -64,25 +64,36 @@ async fn a_batch_that_waits_holds_back_what_was_recorded_meanwhile() {
     assert_eq!(books.sql.number("SELECT count(*) FROM cf.outbox WHERE command_id = 'a'").await, 0);
 }
 
-/// A transaction that writes elsewhere makes all snapshots look old; nobody waits for more than
-/// those that were there.
+/// A transaction that writes elsewhere makes all snapshots look as old as itself; those that came
+/// later are not waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_writes_elsewhere_holds_nothing_back() {
-    let books = Books::new().await;
-    let writer = books.schema.stranger().await;
+    let books = Books::alone().await;
+    let (writer, looks) = (books.schema.stranger().await, books.schema.stranger().await);
     writer.run("BEGIN; CREATE TABLE cf.mine(a int)").await.unwrap();
     books.reported(&["a"]).await;
-    // It has the oldest number, and no snapshot of its own between two statements.
-    let stops = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let reader = books.schema.stranger().await;
-    let stop = std::sync::Arc::clone(&stops);
-    let reading = tokio::spawn(async move {
-        while !stop.load(std::sync::atomic::Ordering::Acquire) {
-            reader.run("SELECT pg_sleep(0.03)").await.unwrap();
-        }
-    });
     let entry = books.entry("a").await;
-    assert_eq!(books.bury(vec![entry]).await, [true]);
-    stops.store(true, std::sync::atomic::Ordering::Release);
-    reading.await.unwrap();
+    let reading = async |before: &str| {
+        let reader = books.schema.stranger().await;
+        let pid = reader.number("SELECT pg_backend_pid()").await;
+        let before = before.to_owned();
+        tokio::spawn(async move { reader.run(&before).await });
+        let at_work =
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid = ";
+        while looks.number(&format!("{at_work}{pid}")).await == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        pid
+    };
+    let was_there = reading("SELECT pg_sleep(100)").await;
+    let burying = books.burying(vec![entry]);
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counterfoil'
+        AND query LIKE '%virtualxid%'";
+    while looks.number(waits).await == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    reading("SELECT pg_sleep(100)").await;
+    assert!(!burying.is_finished());
+    looks.number(&format!("SELECT pg_cancel_backend({was_there})::int")).await;
+    assert_eq!(burying.await.unwrap(), [true]);
 }
