@@ -1,7 +1,7 @@
 -- by outbox_pkey, pg_database_datname_index and the server's lists of sessions and locks: the
--- transactions of this database, or those of these that are still there, whose snapshot may be older
--- than some of these commands, and which. Transaction ids are compared by their low 32 bits; a row
--- that was frozen long ago keeps its number, which counts as old.
+-- transactions of this database, or those of these that are still there, whose snapshot may be
+-- older than some of these commands, and which. Transaction ids are compared by their low 32 bits;
+-- a row that was frozen long ago keeps its number, which counts as old.
 WITH clock AS MATERIALIZED (
   SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next
 ),

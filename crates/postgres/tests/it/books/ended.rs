@@ -85,7 +85,8 @@ async fn a_page_is_bounded_in_bytes() {
     let books = Books::new().await;
     for id in ["a", "b", "c"] {
         let sql = format!(
-            "SELECT cf.enqueue('{id}', 'shop', 'k', repeat('x', 16 << 20)); SELECT cf.complete('{id}')"
+            "SELECT cf.enqueue('{id}', 'shop', 'k', repeat('x', 16 << 20));
+             SELECT cf.complete('{id}')"
         );
         books.sql.run(&sql).await.unwrap();
     }

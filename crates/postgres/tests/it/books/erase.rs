@@ -29,8 +29,8 @@ async fn all_text(books: &Books) -> String {
     all
 }
 
-/// A command with the secret in each place that content has: an attempt, a refusal, a contradiction,
-/// two rounds.
+/// A command with the secret in each place that content has: an attempt, a refusal, a
+/// contradiction, two rounds.
 async fn told_everywhere(books: &Books) {
     let mut told = command("a").header("X-Secret", SECRET);
     told.body = SECRET.into();

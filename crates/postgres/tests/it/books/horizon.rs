@@ -160,7 +160,9 @@ async fn an_empty_store_has_a_horizon() {
     assert_eq!(receipt - event.get(), 3_600_000_000);
     // Readers and those that write elsewhere are nobody's concern.
     let reader = schema.forger().await;
-    reader.run("BEGIN; SELECT FROM cf.outbox; CREATE TABLE cf.mine(a int); INSERT INTO cf.mine VALUES (1)").await.unwrap();
+    let elsewhere = "BEGIN; SELECT FROM cf.outbox; CREATE TABLE cf.mine(a int);
+        INSERT INTO cf.mine VALUES (1)";
+    reader.run(elsewhere).await.unwrap();
     assert!(schema.store().await.horizon().await.unwrap().is_some());
 }
 

@@ -38,7 +38,7 @@ async fn insert_says(books: &Books) -> String {
 /// to this one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_waits_holds_back_what_was_recorded_meanwhile() {
-    let books = Books::new().await;
+    let books = Books::alone().await;
     let other = books.schema.forger().await;
     other
         .run(

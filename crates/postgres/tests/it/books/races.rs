@@ -1,4 +1,5 @@
-//! What meets a burial that is under way: rows are gone, tombstones have come, nothing is committed.
+//! What meets a burial that is under way: rows are gone, tombstones have come, and nothing is
+//! committed.
 
 use counterfoil_core::domain::ReceiptOutcome;
 use counterfoil_core::port::archive::{Archive as _, Erased};

@@ -60,7 +60,8 @@ async fn receipts_come_in_the_order_of_arrival() {
     assert_eq!(facts.commands.len(), 4);
 }
 
-/// Whole, as any audit reads them: also a receipt whose command is gone, and one that is open again.
+/// Whole, as any audit reads them: also a receipt whose command is gone, and one that is open
+/// again.
 #[tokio::test]
 async fn what_arrived_is_told_whole() {
     let books = Books::new().await;
@@ -94,7 +95,8 @@ async fn events_and_acts_come_in_pages() {
     forger
         .run(
             "INSERT INTO cf.event(stream, seq, kind, body, cause, commands, recorded_at)
-             SELECT s, i, 'placed', convert_to('body ' || i, 'UTF8'), 'cause-' || i, i, 1764421200000000
+             SELECT s, i, 'placed', convert_to('body ' || i, 'UTF8'), 'cause-' || i, i,
+               1764421200000000
              FROM (VALUES ('b'), ('a'), ('ä')) t(s), generate_series(1, 3) i",
         )
         .await
