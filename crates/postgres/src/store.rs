@@ -29,6 +29,9 @@ use crate::wake::Wake;
 /// The longest that a migration may take, and wait for another one: it walks whole tables.
 pub(crate) const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
 
+/// One read in a snapshot of its own.
+pub(crate) use port::snapshot;
+
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -73,7 +76,7 @@ impl From<Failure> for OpenError {
 ///
 /// [`Store::changed`]: counterfoil_core::port::Store::changed
 pub struct PostgresStore {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     seen: AtomicU64,
 }
 
@@ -211,7 +214,7 @@ impl PostgresStore {
     }
 
     /// A transaction of reads that sees one moment.
-    async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
+    pub(crate) async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
         self.inner.pool.snapshot().await
     }
 }

@@ -13,7 +13,7 @@ CREATE TABLE cf.seal(
   k           int    PRIMARY KEY CHECK (k = 1),
   version     bigint NOT NULL,
   recorded_at bigint NOT NULL,
-  seal        text   NOT NULL           -- JSON: how far the audit came, and the sums of what it read
+  seal        text   NOT NULL            -- JSON: how far the audit came, and sums of what it read
 );
 
 -- Receipts are appended in the order of time, so a range of blocks tells a range of times.

@@ -56,5 +56,7 @@ REVOKE UPDATE, DELETE ON cf.operator_action FROM "cf_operator";
 GRANT UPDATE (reason) ON cf.operator_action TO "cf_operator";
 REVOKE DELETE ON cf.archived FROM "cf_operator";
 
--- Auditors read.
+-- Auditors read, and write the seal: how far an audit came, and the sums of what it read.
 GRANT SELECT ON ALL TABLES IN SCHEMA "cf" TO "cf_auditor";
+GRANT SELECT ON ALL SEQUENCES IN SCHEMA "cf" TO "cf_auditor";
+GRANT INSERT, UPDATE ON cf.seal TO "cf_auditor";

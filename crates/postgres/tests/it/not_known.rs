@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use counterfoil_core::domain::{Command, Destination, Event, OrderingKey, Stream};
+use counterfoil_core::domain::{Command, Destination, Event, Micros, OrderingKey, Stream};
 use counterfoil_core::port::Store as _;
+use counterfoil_core::port::archive::{Archive as _, Buried, SealChange};
+use counterfoil_core::port::seal::Audited as _;
 use counterfoil_core::port::store::{Append, StoreError, WriteRefused};
 use counterfoil_postgres::PostgresStore;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -180,6 +182,36 @@ async fn anothers_decision_is_a_conflict() {
     assert!(network.has_cut());
     let stream = "o-1".to_owned();
     assert_eq!(refused, Err(WriteRefused::VersionConflict { stream, expected: 0, actual: 1 }));
+}
+
+/// A burial is found by its tombstones, a seal by its version and words.
+#[tokio::test]
+async fn a_burial_and_a_seal_are_found() {
+    for cut in [CUT_BEFORE, CUT_AFTER] {
+        let (schema, network) = (TestSchema::new().await, Network::new().await);
+        let (store, stranger) = (store(&schema, &network).await, schema.stranger().await);
+        let ended = "SELECT cf.enqueue('a', 'd', 'k', 'x'), cf.complete('a'),
+            cf.enqueue('b', 'd', 'k', 'x'), cf.complete('b')";
+        stranger.run(ended).await.unwrap();
+        let entries = store.ended(Micros::LATEST, 0, 9).await.unwrap().entries;
+        let again = entries.clone();
+        network.cut(cut);
+        let seal = Some(SealChange { version: 0, seal: "one".into() });
+        let buried = store.bury("file", entries, seal).await.unwrap();
+        assert!(network.has_cut(), "{cut}");
+        assert_eq!(buried, Buried::Done(vec![true, true]), "{cut}");
+        assert_eq!((count(&schema, "outbox").await, count(&schema, "archived").await), (0, 2));
+        network.cut(cut);
+        assert!(store.save_seal(1, "two").await.unwrap() && network.has_cut(), "{cut}");
+        let sealed = store.sealed().await.unwrap().unwrap();
+        assert_eq!((sealed.version, sealed.seal.as_str()), (2, "two"), "{cut}");
+        // What others did is not taken for the own.
+        network.cut(CUT_BEFORE);
+        assert!(!store.save_seal(1, "three").await.unwrap());
+        network.cut(PASS);
+        let buried = store.bury("another file", again, None).await.unwrap();
+        assert_eq!(buried, Buried::Done(vec![false, false]));
+    }
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ fn load(url: &str, script: &str) -> Result<(), String> {
     Err(String::from_utf8_lossy(&done.stderr).into_owned())
 }
 
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 18] = [
     "archived",
     "attempt",
     "contradiction",
@@ -64,6 +64,7 @@ const TABLES: [&str; 17] = [
     "operator_action",
     "outbox",
     "receipt",
+    "seal",
     "snapshot",
     "stream",
     "tally",
@@ -99,8 +100,10 @@ async fn filled() -> TestSchema {
              VALUES ('e', 1, 'k', '', 1, 1764421200000000);
              INSERT INTO cf.attempt(n, round, token, purpose, outcome, ended_at)
              VALUES (1, 1, 1, 'send', 'unknown', 1764421200000000);
-             INSERT INTO cf.archived(command_id, destination, kind, digest, outcome, rounds, file)
-             VALUES ('old', 'd', 'k', '', 'completed', 1, 'f');
+             INSERT INTO cf.archived(command_id, destination, kind, digest, outcome, rounds, file,
+               row_digest) VALUES ('old', 'd', 'k', '', 'completed', 1, 'f', sha256('row'));
+             INSERT INTO cf.seal(k, version, recorded_at, seal)
+             VALUES (1, 7, 1764421200000000, '{}');
              INSERT INTO cf.destination(name) VALUES ('d');
              INSERT INTO cf.operator_action(verb, about, actor, recorded_at)
              VALUES ('retry', 'a', 'me', 1764421200000000);
