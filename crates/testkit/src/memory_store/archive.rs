@@ -275,9 +275,10 @@ impl Rows {
         for said in self.contradictions.iter_mut().filter(|said| said.command_id == id) {
             (said.report.result, said.report.evidence) = (None, None);
         }
-        let elsewhere = ["pause", "resume", "restored"];
+        // Why it was erased may be told.
+        let stay = ["pause", "resume", "restored", "erase"];
         for act in self.actions.iter_mut().filter(|act| act.about == id) {
-            if !elsewhere.contains(&act.verb.as_str()) {
+            if !stay.contains(&act.verb.as_str()) {
                 act.reason.clear();
             }
         }
