@@ -48,6 +48,7 @@ pub(crate) async fn bury<S: Archive>(
     }
     file.bury(batch).await?;
     file.tell(manifest.commands);
+    work.watch.rest().await;
     let Burial { buried, left, .. } = file;
     manifest.stage = Stage::Buried;
     manifest.left.clone_from(&left);

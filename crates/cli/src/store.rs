@@ -3,6 +3,8 @@
 //! Guarantees: every verb works on each of them alike. Does not: know anything of either but how it
 //! is opened; what only one database has, `doctor` looks at by itself.
 
+mod archive;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,6 +138,8 @@ macro_rules! each {
         }
     };
 }
+
+pub(crate) use each;
 
 impl Store for OpenStore {
     fn source(&self) -> Arc<str> {

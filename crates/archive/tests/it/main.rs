@@ -12,6 +12,7 @@
 mod crash;
 mod damage;
 mod erasing;
+mod kill;
 mod line;
 mod moving;
 mod racing;

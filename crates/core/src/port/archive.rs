@@ -146,6 +146,7 @@ pub enum Buried {
 
 /// What an erasure came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "one is made for each erasure, and none is kept")]
 pub enum Erased {
     /// Body, headers, results, evidences and reasons are gone; it is recorded.
     Done,

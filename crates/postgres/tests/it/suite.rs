@@ -173,3 +173,4 @@ impl Hands for PostgresHands {
 }
 
 counterfoil_testkit::store_suite!(make);
+counterfoil_testkit::archive_suite!(make);

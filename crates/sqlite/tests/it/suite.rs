@@ -107,3 +107,4 @@ impl Hands for SqliteHands {
 }
 
 counterfoil_testkit::store_suite!(make);
+counterfoil_testkit::archive_suite!(make);
