@@ -90,27 +90,27 @@ impl<S: Archive> Burial<'_, '_, S> {
         if stand.is_empty() {
             return Ok(());
         }
-        let ids: Vec<String> = stand.iter().map(id).collect();
-        let buried = self.remove(stand).await?;
-        if buried.len() != ids.len() {
+        let buried = self.remove(&stand).await?;
+        if buried.len() != stand.len() {
             let why = "it did not say of each command whether it is buried; report this as a bug";
             return Err(StoreError::Broken(why.into()).into());
         }
-        for (id, buried) in ids.into_iter().zip(buried) {
-            if buried {
-                self.buried += 1;
-            } else {
-                self.left.push(id);
-            }
+        self.buried += buried.iter().filter(|buried| **buried).count() as u64;
+        let pairs = stand.into_iter().zip(buried);
+        let left: Vec<Entry> =
+            pairs.filter(|(_, buried)| !buried).map(|(entry, _)| entry).collect();
+        if !left.is_empty() {
+            self.work.seals.left(&left).await?;
         }
+        self.left.extend(left.iter().map(id));
         Ok(())
     }
 
-    async fn remove(&self, entries: Vec<Entry>) -> Result<Vec<bool>, ArchiveError> {
+    async fn remove(&self, entries: &[Entry]) -> Result<Vec<bool>, ArchiveError> {
         let Work { store, seals, .. } = self.work;
         for _ in 0..SEAL_TRIES {
-            let seal = seals.burying(self.name, &entries).await?;
-            match store.bury(self.name, entries.clone(), seal).await? {
+            let seal = seals.burying(self.name, entries).await?;
+            match store.bury(self.name, entries.to_vec(), seal).await? {
                 Buried::Done(done) => return Ok(done),
                 Buried::SealMoved => self.work.watch.rest().await,
             }

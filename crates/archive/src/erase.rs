@@ -87,8 +87,12 @@ async fn record<S: Archive>(work: &Work<'_, S>, intent: &Intent) -> Result<Erase
     Ok(erased)
 }
 
-/// Erases in the store alone, and records it.
-pub(crate) async fn erase_in_store<S: Archive>(
+/// Erases in the store alone, and records it; of an archived command, the record alone. The seal is
+/// kept right, so [`Erased::SealMoved`] does not come.
+///
+/// # Errors
+/// [`ArchiveError::SealMoves`], or the store failed.
+pub async fn erase_in_store<S: Archive>(
     store: &S,
     seals: &dyn Seals,
     command_id: &str,

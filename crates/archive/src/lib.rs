@@ -27,7 +27,7 @@ mod verify;
 mod work;
 mod write;
 
-pub use erase::{Erasure, erase};
+pub use erase::{Erasure, erase, erase_in_store};
 pub use error::ArchiveError;
 pub use folder::{Folder, Lock};
 pub use line::{decode, encode};

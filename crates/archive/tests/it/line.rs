@@ -75,7 +75,9 @@ prop_compose! {
     fn act()(
         arrival in any::<i64>(),
         names in (any::<String>(), any::<String>(), any::<String>()),
-        texts in (option::of(any::<String>()), option::of(any::<String>()), option::of(any::<String>())),
+        texts in (
+            option::of(any::<String>()), option::of(any::<String>()), option::of(any::<String>())
+        ),
         recorded_at in time(),
     ) -> ActionRow {
         let ((verb, about, actor), (reason, before, after)) = (names, texts);

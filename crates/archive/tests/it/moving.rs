@@ -43,8 +43,6 @@ async fn what_has_ended_is_moved_and_can_be_looked_at() {
 #[tokio::test]
 async fn with_nothing_to_move_nothing_is_written() {
     let site = in_memory().with(ids(3)).await;
-    let before = site.clock.clone();
-    let _ = before;
     let long_ago = counterfoil_archive::Options::new(counterfoil_core::domain::Micros::EARLIEST);
     let report = site.run_watched(&long_ago, &Unwatched).await.unwrap();
     assert_eq!(report, counterfoil_archive::ArchiveReport::default());
@@ -159,7 +157,8 @@ async fn runs_into_two_folders_at_once_move_each_command_once() {
     let both = [site.folder(), other.folder()];
     let verified = counterfoil_archive::verify(&site.store, &both, 9).await.unwrap();
     assert!(verified.holds, "{verified:#?}");
-    assert_eq!(site.findings().await, vec!["CF1133"; two.files.len()], "half of it is elsewhere");
+    let named = two.files.iter().filter(|file| file.buried > 0).count();
+    assert_eq!(site.findings().await, vec!["CF1133"; named], "half of it is elsewhere");
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! What happens to a command between its line and its burial: it stays, and the manifest says so.
 
-use counterfoil_archive::Step;
+use counterfoil_archive::{Erasure, Seals, Step, Work, archive, erase};
 use counterfoil_core::domain::transition::{Report, Verdict};
 use counterfoil_core::domain::{CommandId, ReceiptOutcome, Span};
-use counterfoil_core::port::archive::Archive;
-use counterfoil_core::port::store::{Recorded, Reported};
-use counterfoil_core::port::{Act, Deed, Store};
+use counterfoil_core::port::archive::{Archive, Entry, SealChange};
+use counterfoil_core::port::store::{Recorded, Reported, StoreError};
+use counterfoil_core::port::{Act, BoxFuture, Deed, Store};
 use counterfoil_testkit::MemoryStore;
 
 use crate::scene::{At, ann, command, ids, in_memory};
@@ -123,4 +123,59 @@ async fn one_that_is_erased_meanwhile_keeps_no_content_anywhere() {
     );
     assert_eq!(site.run().await.buried(), 1);
     site.is_sound().await;
+}
+
+/// Keeps a seal whose text is how many commands it has seen leave.
+struct Counting(MemoryStore);
+
+impl Seals for Counting {
+    fn burying<'a>(
+        &'a self,
+        _: &'a str,
+        entries: &'a [Entry],
+    ) -> BoxFuture<'a, Result<Option<SealChange>, StoreError>> {
+        let (version, count) = self.stands();
+        let seal = (count + entries.len()).to_string();
+        Box::pin(async move { Ok(Some(SealChange { version, seal })) })
+    }
+
+    fn left<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), StoreError>> {
+        let (version, count) = self.stands();
+        let seal = (count - entries.len()).to_string();
+        self.0.with_rows(|rows| rows.seal = Some((version + 1, seal)));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn erasing<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<SealChange>, StoreError>> {
+        let (version, count) = self.stands();
+        // Once, another writes a seal first.
+        if version % 2 == 0 {
+            self.0.with_rows(|rows| rows.seal = Some((version + 1, count.to_string())));
+        }
+        Box::pin(async move { Ok(Some(SealChange { version, seal: count.to_string() })) })
+    }
+}
+
+impl Counting {
+    fn stands(&self) -> (i64, usize) {
+        let seal = self.0.look(|rows| rows.seal.clone());
+        seal.map_or((0, 0), |(version, count)| (version, count.parse().unwrap()))
+    }
+}
+
+#[tokio::test]
+async fn the_seal_follows_what_leaves_and_what_is_left() {
+    let site = in_memory().with(ids(600)).await;
+    let seals = Counting(site.store.clone());
+    let watch = between(&site.store, async |store| {
+        let act = Act::Redeliver { may_act_twice: false };
+        let deed = Deed { command_id: "c-0300".into(), act, by_filter: false };
+        store.act(vec![deed], ann("again")).await.unwrap();
+    });
+    let lock = site.lock();
+    let work = Work::new(&site.store, &lock).watched(&watch).sealed(&seals);
+    let report = archive(&work, &site.options()).await.unwrap();
+    assert_eq!((report.buried(), seals.stands().1), (599, 599));
+    let erased = erase(&work, "c-0001", ann("letter 12")).await.unwrap();
+    assert!(matches!(erased, Erasure::Done(_)), "a seal that moved is read again: {erased:?}");
 }

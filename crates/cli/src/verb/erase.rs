@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use counterfoil_archive::{Erasure, Folder, Work, erase};
+use counterfoil_archive::{ArchiveError, Erasure, Folder, Unsealed, Work, erase, erase_in_store};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{Archive, Erased};
 use serde_json::json;
@@ -63,18 +63,14 @@ fn in_store(store: &OpenStore, id: &str, actor: Actor) -> Result<Erasure, Failur
         if let Some(tombstone) = tombstone {
             return Err(elsewhere(&tombstone.file));
         }
-        let reason = actor.reason.clone();
-        Ok(match store.erase(id, actor, &reason, None).await? {
+        Ok(match erase_in_store(store, &Unsealed, id, actor).await.map_err(failed)? {
             Erased::Done => Erasure::Done(Vec::new()),
             Erased::Repeated => Erasure::Repeated(Vec::new()),
             Erased::Open => Erasure::Open,
             Erased::Unknown => Erasure::Unknown,
             // A run moved it meanwhile.
             Erased::Archived(tombstone) => return Err(elsewhere(&tombstone.file)),
-            Erased::SealMoved => {
-                return Err(Failure::could_not_run("an audit wrote its seal meanwhile")
-                    .help("run it again"));
-            }
+            Erased::SealMoved => return Err(failed(ArchiveError::SealMoves)),
         })
     })
 }

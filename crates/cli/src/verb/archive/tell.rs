@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use counterfoil_archive::{ArchiveReport, FileReport, VerifyReport};
+use counterfoil_archive::{ArchiveReport, FileReport, Finding, VerifyReport};
+use counterfoil_core::domain::laws::Violation;
 use counterfoil_core::port::archive::Kept;
 use serde_json::{Value, json};
 
@@ -76,7 +77,10 @@ pub(super) fn run_json(report: &ArchiveReport) -> Value {
             "left": file.left, "resumed": file.resumed,
         })
     };
-    let violation = |found: &counterfoil_core::domain::laws::Violation| json!({ "code": found.code, "ids": found.ids, "text": found.text });
+    let violation = |found: &Violation| {
+        let Violation { code, ids, text } = found;
+        json!({ "code": code, "ids": ids, "text": text })
+    };
     let kept = &report.kept;
     json!({
         "moved": report.buried(),
@@ -110,7 +114,10 @@ pub(super) fn verify(report: &VerifyReport) -> String {
 
 /// A verification, as JSON.
 pub(super) fn verify_json(report: &VerifyReport) -> Value {
-    let finding = |found: &counterfoil_archive::Finding| json!({ "code": found.code, "file": found.file, "ids": found.ids, "text": found.text });
+    let finding = |found: &Finding| {
+        let Finding { code, file, ids, text } = found;
+        json!({ "code": code, "file": file, "ids": ids, "text": text })
+    };
     json!({
         "holds": report.holds,
         "files": report.files,
