@@ -62,7 +62,6 @@ fn tell(story: &mut Story, entry: Entry) {
             attempts: receipt.attempts,
             token: receipt.token.get(),
             recorded_at: row.recorded_at,
-            last_outcome: receipt.evidence,
             expires_at: row.expires_at,
             first_sent_at: receipt.first_sent_at,
             is_erased,
