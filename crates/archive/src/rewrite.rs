@@ -67,18 +67,10 @@ pub(crate) fn check(folder: &Folder, manifest: &Manifest) -> Result<(), ArchiveE
 pub(crate) fn settle(folder: &Folder, stem: &str, watch: &dyn Watch) -> Result<(), ArchiveError> {
     let next = format!("{stem}{NEXT}");
     let Some(manifest) = Manifest::read(folder, &next)? else { return Ok(()) };
-    let is_new = |name: &str| {
-        Ok::<_, ArchiveError>(
-            folder.has(name) && sum::of_file(&folder.at(name))? == manifest.compressed,
-        )
-    };
-    let part = format!("{}{PART}", manifest.file);
-    if !is_new(&manifest.file)? {
-        if !is_new(&part)? {
-            // The rewritten file is gone: the old pair stands, and the erasure begins again.
-            return durable::remove(folder, &next, watch);
-        }
-        durable::rename(folder, &part, &manifest.file, watch)?;
+    let file = folder.at(&manifest.file);
+    if !folder.has(&manifest.file) || sum::of_file(&file)? != manifest.compressed {
+        // The old pair stands; what was asked begins again.
+        return durable::remove(folder, &next, watch);
     }
     durable::rename(folder, &next, &format!("{stem}{MANIFEST}"), watch)
 }

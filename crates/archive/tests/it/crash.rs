@@ -3,6 +3,7 @@
 //! The steps are found by running: the death comes one step later each time, until a run ends.
 
 use counterfoil_archive::{ArchiveError, Erasure, Unwatched};
+use counterfoil_core::port::Store as _;
 use counterfoil_core::port::archive::Archive;
 
 use crate::scene::{Site, die_after, ids, in_memory};
@@ -101,7 +102,9 @@ async fn erasures_that_die<F: AsyncFn(&Site<counterfoil_testkit::MemoryStore>)>(
         let died = die_after(deaths + 1, async |watch| site.erase("c-0002", watch).await.unwrap());
         let done = died.await;
         let is_bare = site.lines().iter().any(|entry| entry.outbox.body.is_empty());
-        let asked = !site.files(".erase.json").is_empty() || is_bare;
+        let acts = site.store.show("c-0002").await.unwrap().unwrap().actions;
+        let is_recorded = acts.iter().any(|act| act.what == "erase");
+        let asked = !site.files(".erase.json").is_empty() || is_bare || is_recorded;
         then(&site).await;
         if asked {
             is_erased(&site, "c-0002").await;

@@ -156,13 +156,17 @@ async fn lines_that_are_missing_or_too_many() {
     let codes: Vec<_> = report.findings.iter().map(|it| it.code).collect();
     assert_eq!(codes, ["CF1128", "CF1131"]);
     assert_eq!(report.findings[1].ids, ["c-0001"]);
+}
+
+#[tokio::test]
+async fn lines_that_are_out_of_order() {
     let (site, files) = three_files().await;
     forge(&site, &files[0], |text| {
         let mut lines: Vec<_> = text.lines().collect();
         lines.reverse();
         lines.iter().map(|it| format!("{it}\n")).collect()
     });
-    assert_eq!(site.findings().await, ["CF1128"], "out of order");
+    assert_eq!(site.findings().await, ["CF1128"]);
 }
 
 #[tokio::test]

@@ -223,6 +223,26 @@ async fn a_file_that_rots_before_its_burial_removes_nothing() {
     assert_eq!(again.code(), "CF1107", "a person has to look: {again}");
 }
 
+/// Another whole file under its name, which no checksum of the frame would find.
+#[tokio::test]
+async fn a_file_that_is_replaced_before_its_burial_removes_nothing() {
+    let site = in_memory().with(ids(5)).await;
+    let dir = site.dir.path().to_owned();
+    let replace = At(move |step: Step<'_>| {
+        if let Step::Named(name) = step
+            && name.ends_with(".jsonl.zst")
+        {
+            let bytes = std::fs::read(dir.join(name)).unwrap();
+            let text = String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap();
+            let first = format!("{}\n", text.lines().next().unwrap());
+            std::fs::write(dir.join(name), zstd::encode_all(first.as_bytes(), 1).unwrap()).unwrap();
+        }
+    });
+    let refused = site.run_watched(&site.options(), &replace).await.unwrap_err();
+    assert_eq!(refused.code(), "CF1107", "{refused}");
+    assert_eq!(site.here().await.len(), 6);
+}
+
 /// Changes one bit in the middle.
 pub(crate) fn flip(path: &std::path::Path) {
     let mut bytes = std::fs::read(path).unwrap();
