@@ -393,14 +393,15 @@ pub(super) async fn buriers_at_once_bury_each_once<H: Hands<Store: Archive>>(han
             (name, buried)
         }));
     }
-    let mut all = 0;
     let mut by_file = std::collections::BTreeMap::new();
     for burier in buriers {
         let (name, buried) = burier.await.unwrap();
-        all += buried;
         by_file.insert(name.to_owned(), buried);
     }
-    assert_eq!(all, 20);
+    // Who met another's lock may have left one; it is nobody's then, and goes next time.
+    let rest = scene.bury(entries).await.into_iter().filter(|buried| *buried).count();
+    by_file.insert(FILE.to_owned(), rest);
+    assert_eq!(by_file.values().sum::<usize>(), 20, "{by_file:?}");
     for tomb in scene.store.tombstones(None, 99).await.unwrap() {
         *by_file.get_mut(&tomb.file).unwrap() -= 1;
     }
