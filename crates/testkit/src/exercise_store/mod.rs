@@ -20,6 +20,8 @@
 
 mod acting;
 mod announcing;
+mod archive_cases;
+mod archiving;
 mod asking;
 mod book;
 mod cases;
@@ -27,6 +29,7 @@ mod claiming;
 mod control;
 mod decision;
 mod draining;
+mod erasing;
 mod lane;
 mod memory_hands;
 mod recording;
@@ -43,7 +46,7 @@ mod waiting;
 use std::future::Future;
 
 use counterfoil_core::domain::Span;
-use counterfoil_core::port::{BoxFuture, Store};
+use counterfoil_core::port::{Archive, BoxFuture, Store};
 
 pub use memory_hands::MemoryHands;
 
@@ -114,6 +117,22 @@ pub fn cases<H: Hands>() -> Vec<Case<H>> {
 /// If there is no such case, or if the store breaks its rule.
 pub async fn run<H: Hands>(name: &str, hands: H) {
     let case = cases::<H>().into_iter().find(|case| case.name == name);
+    let case = case.unwrap_or_else(|| panic!("no case is named {name}"));
+    case.run(hands).await;
+}
+
+/// All cases of a store with an archive; see [`archive_suite!`](crate::archive_suite).
+#[must_use]
+pub fn archive_cases<H: Hands<Store: Archive>>() -> Vec<Case<H>> {
+    crate::archive_suite!(@list cases (H))
+}
+
+/// Runs the case of that name of the archive's suite on a fresh store.
+///
+/// # Panics
+/// If there is no such case, or if the store breaks its rule.
+pub async fn run_archive<H: Hands<Store: Archive>>(name: &str, hands: H) {
+    let case = archive_cases::<H>().into_iter().find(|case| case.name == name);
     let case = case.unwrap_or_else(|| panic!("no case is named {name}"));
     case.run(hands).await;
 }

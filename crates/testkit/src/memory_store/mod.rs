@@ -5,6 +5,7 @@
 //! disk, or answer SQL (tests say beforehand what `expected` finds).
 
 mod act;
+mod archive;
 mod exchange;
 mod facts;
 mod intent;
