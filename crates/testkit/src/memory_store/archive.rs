@@ -152,17 +152,7 @@ impl Rows {
         let about = self.actions.iter().zip(1..);
         let about =
             about.filter(|(act, _)| act.about == id && !elsewhere.contains(&act.verb.as_str()));
-        let row = |(act, arrival): (&rows::ActionEntry, i64)| ActionRow {
-            arrival,
-            verb: act.verb.clone(),
-            about: act.about.clone(),
-            actor: act.actor.clone(),
-            reason: Some(act.reason.clone()),
-            before: Some(act.before.clone()),
-            after: Some(act.after.clone()),
-            recorded_at: act.recorded_at,
-        };
-        about.map(row).collect()
+        about.map(|(act, arrival)| act.row(arrival)).collect()
     }
 
     fn bury(&mut self, file: &str, entry: &Entry) -> bool {
@@ -280,6 +270,21 @@ impl Rows {
             if !elsewhere.contains(&act.verb.as_str()) {
                 act.reason.clear();
             }
+        }
+    }
+}
+
+impl rows::ActionEntry {
+    pub(super) fn row(&self, arrival: i64) -> ActionRow {
+        ActionRow {
+            arrival,
+            verb: self.verb.clone(),
+            about: self.about.clone(),
+            actor: self.actor.clone(),
+            reason: Some(self.reason.clone()),
+            before: Some(self.before.clone()),
+            after: Some(self.after.clone()),
+            recorded_at: self.recorded_at,
         }
     }
 }

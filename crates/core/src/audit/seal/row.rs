@@ -9,20 +9,13 @@ use crate::domain::laws::{AttemptFacts, CommandFacts, ContradictionFacts, Receip
 use crate::domain::{Digest, EventRow, Micros, OutboxRow};
 use crate::port::archive::{ActionRow, Entry, Tombstone};
 
-/// An outbox row of which `row` is the digest of its columns.
-pub(super) fn outbox(row: Digest, is_erased: bool) -> Digest {
-    if !is_erased {
-        return row;
-    }
-    FieldDigest::default().bytes(Some(row.as_bytes())).bytes(Some(b"erased")).finish()
-}
-
-/// The outbox row of a command whose columns have `digests`; `None` where it has none.
+/// The outbox row of a command whose columns have this digest; `None` where it has none.
 pub(super) fn outbox_of(facts: &CommandFacts, row: Option<Digest>) -> Option<Digest> {
-    match row {
-        Some(row) => Some(outbox(row, facts.erased)),
+    match (&facts.outbox, row) {
+        (Some(outbox), _) if facts.erased => Some(erased(outbox)),
+        (_, Some(row)) => Some(row),
         // What cannot be decoded is known by its number and its id only.
-        None => facts.has_outbox.then(|| {
+        _ => facts.has_outbox.then(|| {
             let digest = FieldDigest::default().integer(Some(facts.n));
             digest.bytes(Some(facts.id.as_bytes())).bytes(None).finish()
         }),
@@ -31,7 +24,14 @@ pub(super) fn outbox_of(facts: &CommandFacts, row: Option<Digest>) -> Option<Dig
 
 /// The outbox row of an entry.
 pub(super) fn outbox_in(row: &OutboxRow, is_erased: bool) -> Digest {
-    outbox(row.row_digest(Digest::of(&row.body)), is_erased)
+    if is_erased { erased(row) } else { row.row_digest(Digest::of(&row.body)) }
+}
+
+/// The outbox row of an erased command: body and headers are gone, however a store says so.
+fn erased(row: &OutboxRow) -> Digest {
+    let left = OutboxRow { body: Vec::new(), headers: None, ..row.clone() };
+    let left = left.row_digest(Digest::of(b""));
+    FieldDigest::default().bytes(Some(left.as_bytes())).bytes(Some(b"erased")).finish()
 }
 
 pub(super) fn receipt(entry: &ReceiptFacts) -> Digest {
@@ -121,8 +121,9 @@ fn buried(id: &str, destination: &str, kind: &str, outcome: &str, rounds: u32) -
     digest.integer(Some(i64::from(rounds))).finish()
 }
 
+/// What an erasure clears is nothing, or an empty text, by the habit of the store.
 fn text(field: Option<&String>) -> Option<&[u8]> {
-    field.map(String::as_bytes)
+    field.map(String::as_bytes).filter(|bytes| !bytes.is_empty())
 }
 
 fn bytes(digest: &Digest) -> &[u8] {

@@ -176,7 +176,7 @@ fn each_column_of_each_row_counts() {
         &|it| it.contradictions[0].round = 2,
         &|it| it.contradictions[0].outcome = "rejected".into(),
         &|it| it.contradictions[0].result = Some(Vec::new()),
-        &|it| it.contradictions[0].evidence = Some(String::new()),
+        &|it| it.contradictions[0].evidence = Some("e".into()),
         &|it| it.contradictions[0].source = "x".into(),
         &|it| it.contradictions[0].recorded_at = Micros::new(7),
     ];
@@ -186,8 +186,8 @@ fn each_column_of_each_row_counts() {
         &|it| it.actions[0].about = "c-2".into(),
         &|it| it.actions[0].actor = "bob".into(),
         &|it| it.actions[0].reason = None,
-        &|it| it.actions[0].before = Some(String::new()),
-        &|it| it.actions[0].after = Some(String::new()),
+        &|it| it.actions[0].before = Some("b".into()),
+        &|it| it.actions[0].after = Some("a".into()),
         &|it| it.actions[0].recorded_at = Micros::new(7),
     ];
     acts.iter().for_each(|change| assert_eq!(of(change), ["operator_action"]));
