@@ -137,6 +137,8 @@ macro_rules! each {
     };
 }
 
+mod books;
+
 impl Store for OpenStore {
     fn source(&self) -> Arc<str> {
         each!(self, open => open.source())

@@ -61,7 +61,7 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::Explain(args) => manual::explain(&args),
         Verb::Completions(args) => manual::completions(&args),
         Verb::Man(args) => manual::man(&args),
-        Verb::Audit(args) => audit::run(&shared, &args),
+        Verb::Audit(args) => audit::run(&shared, args),
         Verb::Doctor(args) => doctor::run(&shared, &args),
         Verb::Restored(args) => restored::run(&shared, args),
         Verb::Drill(args) => drill::run(&shared, &args),

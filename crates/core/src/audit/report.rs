@@ -25,8 +25,6 @@ pub struct Checked {
     pub acknowledged: u64,
     /// Tombstones of archived commands.
     pub archived: u64,
-    /// Completed commands that the receiver was asked about by key.
-    pub asked: u64,
 }
 
 impl Checked {
@@ -41,7 +39,6 @@ impl Checked {
         self.keys += other.keys;
         self.acknowledged += other.acknowledged;
         self.archived += other.archived;
-        self.asked += other.asked;
         self
     }
 }

@@ -101,7 +101,8 @@ fn seal(entries: &[Entry], horizon: i64) -> Seal {
     let below = entries.iter().filter(|entry| entry.outbox.n <= horizon).count();
     let recorded = BTreeMap::from([("shop".to_owned(), i64::try_from(below).unwrap())]);
     let horizon = up_to(horizon);
-    Seal { horizon, is_whole: true, full_at: Some(Micros::new(9)), sums: summing.sums, recorded }
+    let (kinds, full_at) = (Kinds::default(), Some(Micros::new(9)));
+    Seal { horizon, is_whole: true, full_at, sums: summing.sums, recorded, kinds }
 }
 
 fn differs(one: &Seal, other: &Seal) -> Vec<&'static str> {
