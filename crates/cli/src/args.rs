@@ -4,6 +4,7 @@
 //! each verb gives its flags their meaning.
 
 mod act;
+mod archive;
 mod audit;
 mod drill;
 mod enqueue;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 pub(crate) use act::{Cancel, Pause, Redeliver, Resolve, Resume, Retry, Selection};
+pub(crate) use archive::{Archive, Erase};
 pub(crate) use audit::Audit;
 pub(crate) use drill::{Contract, Drill, Hold, Part};
 pub(crate) use enqueue::Enqueue;
@@ -98,6 +100,10 @@ pub(crate) enum Verb {
     Resume(Resume),
     /// Prove from the tables that nothing was lost, invented or done twice
     Audit(Audit),
+    /// Move commands that ended long ago into files, by proof; or prove that the files are whole
+    Archive(Archive),
+    /// Erase the content of an ended command, in the store and in its archive
+    Erase(Erase),
     /// Look whether store, configuration and receivers fit together
     Doctor(Reading),
     /// Say that the store was restored from a backup: what is open may have acted since
@@ -188,6 +194,10 @@ pub(crate) struct Show {
     /// The command's id
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    /// The folder of the archive, in which the rest of an archived command is looked for. Default:
+    /// [archive] dir
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
