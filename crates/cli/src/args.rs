@@ -5,6 +5,7 @@
 
 mod act;
 mod archive;
+mod audit;
 mod drill;
 mod enqueue;
 mod filters;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 pub(crate) use act::{Cancel, Pause, Redeliver, Resolve, Resume, Retry, Selection};
 pub(crate) use archive::{Archive, Erase};
+pub(crate) use audit::Audit;
 pub(crate) use drill::{Contract, Drill, Hold, Part};
 pub(crate) use enqueue::Enqueue;
 pub(crate) use filters::Filters;
@@ -199,30 +201,6 @@ pub(crate) struct Show {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// `audit`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Audit {
-    /// The receiver's book: the store that holds its inbox, sqlite:PATH or postgres://…
-    #[arg(long, value_name = "URL")]
-    pub(crate) inbox: Option<String>,
-    /// With --inbox: a destination that this receiver serves; may be given several times.
-    /// Default: it serves all
-    #[arg(long, value_name = "NAME", requires = "inbox")]
-    pub(crate) destination: Vec<String>,
-    /// Check everything, not only what is new. This version always does
-    #[arg(long)]
-    pub(crate) full: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Not yet
-    #[arg(long, hide = true)]
-    pub(crate) mend: bool,
-    /// Not yet
-    #[arg(long, hide = true)]
-    pub(crate) inbox_query: Option<String>,
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! is opened; what only one database has, `doctor` looks at by itself.
 
 mod archive;
+mod books;
+mod kept_seal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -140,6 +142,7 @@ macro_rules! each {
 }
 
 pub(crate) use each;
+pub(crate) use kept_seal::KeptSeal;
 
 impl Store for OpenStore {
     fn source(&self) -> Arc<str> {

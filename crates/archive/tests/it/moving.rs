@@ -21,7 +21,7 @@ async fn what_has_ended_is_moved_and_can_be_looked_at() {
     assert_eq!(site.archived().await.into_iter().collect::<Vec<_>>(), ids(10).collect::<Vec<_>>());
     assert_eq!(site.lines(), entries, "exactly as it stood");
     let file = &report.files[0].name;
-    assert_eq!(site.files(".jsonl.zst"), [file.clone()]);
+    assert_eq!(site.files(".jsonl.zst"), std::slice::from_ref(file));
     for entry in entries {
         let id = entry.outbox.command_id.to_string();
         assert_eq!(look(&site.folder(), file, &id).unwrap(), Some(entry));

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use counterfoil_archive::{ArchiveError, Erasure, Folder, Unsealed, Work, erase, erase_in_store};
+use counterfoil_archive::{ArchiveError, Erasure, Folder, Work, erase, erase_in_store};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{Archive, Erased};
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::args::{Erase, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::output::table::cell;
-use crate::store::OpenStore;
+use crate::store::{KeptSeal, OpenStore};
 
 /// Does `erase`.
 ///
@@ -45,7 +45,8 @@ fn in_archive(
     actor: Actor,
 ) -> Result<Erasure, Failure> {
     let lock = folder.lock().map_err(failed)?;
-    let work = Work::new(store, &lock);
+    let seals = KeptSeal(store);
+    let work = Work::new(store, &lock).sealed(&seals);
     block_on(async { erase(&work, id, actor).await.map_err(failed) })
 }
 
@@ -63,7 +64,8 @@ fn in_store(store: &OpenStore, id: &str, actor: Actor) -> Result<Erasure, Failur
         if let Some(tombstone) = tombstone {
             return Err(elsewhere(&tombstone.file));
         }
-        Ok(match erase_in_store(store, &Unsealed, id, actor).await.map_err(failed)? {
+        let seals = KeptSeal(store);
+        Ok(match erase_in_store(store, &seals, id, actor).await.map_err(failed)? {
             Erased::Done => Erasure::Done(Vec::new()),
             Erased::Repeated => Erasure::Repeated(Vec::new()),
             Erased::Open => Erasure::Open,

@@ -43,6 +43,7 @@ pub(crate) fn file(desk: &Desk, end: &str) -> String {
 #[test]
 fn what_has_ended_is_moved_told_and_proved() {
     let desk = with_ended(&["a", "b"]);
+    run(&desk, &["audit"]).is_done();
     let said = archived(&desk);
     let out = &said.is_done().out;
     let name = file(&desk, ".jsonl.zst");

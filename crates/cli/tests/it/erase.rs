@@ -28,6 +28,7 @@ fn content_goes_from_the_store_and_the_record_stays() {
 #[test]
 fn an_archived_one_goes_from_its_file() {
     let desk = with_ended(&["a", "b"]);
+    run(&desk, &["audit"]).is_done();
     archived(&desk).is_done();
     let name = file(&desk, ".jsonl.zst");
     let bare = run(&desk, &["erase", "a", "--reason", "letter 12"]);
@@ -35,6 +36,8 @@ fn an_archived_one_goes_from_its_file() {
     let said = run(&desk, &["erase", "a", "--reason", "letter 12", "--archive", "old"]);
     assert!(said.is_done().out.contains(&format!("rewritten without it: {name}")), "{said:?}");
     run(&desk, &["archive", "--verify", "old"]).is_done();
+    run(&desk, &["audit"]).is_done();
+    run(&desk, &["audit", "--full"]).is_done();
     let told = run(&desk, &["show", "a", "--archive", "old", "--json"]).json();
     assert_eq!((&told["body"], &told["receipt"]["result"]), (&json!(null), &json!(null)));
     let other = run(&desk, &["show", "b", "--archive", "old", "--json"]).json();

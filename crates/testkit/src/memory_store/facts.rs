@@ -27,7 +27,7 @@ impl Rows {
         Facts { now, commands, last }
     }
 
-    fn facts_of(&self, n: i64) -> CommandFacts {
+    pub(super) fn facts_of(&self, n: i64) -> CommandFacts {
         let outbox = self.outbox.get(&n);
         let id = outbox.map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
         let acts = || self.actions.iter().filter(|action| action.about == id);
@@ -86,16 +86,7 @@ impl Rows {
 
     pub(super) fn contradiction_facts(&self, id: &str) -> Vec<ContradictionFacts> {
         let about = self.contradictions.iter().zip(1..).filter(|(said, _)| said.command_id == id);
-        let told = |(said, arrival): (&ContradictionEntry, i64)| ContradictionFacts {
-            arrival,
-            result: said.report.result.clone(),
-            evidence: said.report.evidence.clone(),
-            source: said.report.source.clone(),
-            round: said.round,
-            outcome: said.report.outcome.name().into(),
-            recorded_at: said.recorded_at,
-        };
-        about.map(told).collect()
+        about.map(|(said, arrival)| said.facts(arrival)).collect()
     }
 
     /// Whether the event that the row names stands, and issued a command of its index.
@@ -177,6 +168,20 @@ impl Rows {
             of(&mut totals, &destination).tally.push((outcome, tally, receipts));
         }
         totals.into_values().collect()
+    }
+}
+
+impl ContradictionEntry {
+    pub(super) fn facts(&self, arrival: i64) -> ContradictionFacts {
+        ContradictionFacts {
+            arrival,
+            result: self.report.result.clone(),
+            evidence: self.report.evidence.clone(),
+            source: self.report.source.clone(),
+            round: self.round,
+            outcome: self.report.outcome.name().into(),
+            recorded_at: self.recorded_at,
+        }
     }
 }
 

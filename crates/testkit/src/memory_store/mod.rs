@@ -6,6 +6,7 @@
 
 mod act;
 mod archive;
+mod audited;
 mod exchange;
 mod facts;
 mod intent;

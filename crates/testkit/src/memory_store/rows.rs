@@ -221,6 +221,10 @@ pub struct Rows {
     pub actions: Vec<ActionEntry>,
     /// The seal of the newest audit that held, and its version.
     pub seal: Option<(i64, String)>,
+    /// When an audit wrote it.
+    pub sealed_at: Micros,
+    /// Somebody left a transaction open, so there is no horizon.
+    pub left_open: bool,
     /// What `expected` answers, by query.
     pub expected: BTreeMap<String, Vec<String>>,
     /// The largest `n` ever given.

@@ -17,6 +17,7 @@ use super::{Found, block_on, time_or_ago};
 use crate::args::{Archive, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
+use crate::store::KeptSeal;
 
 /// How long others have the store between two batches.
 const REST: Duration = Duration::from_millis(2);
@@ -45,7 +46,8 @@ fn move_old(found: &Found, age: &str, args: &Archive) -> Ended {
     let before = time_or_ago::parse("--older-than", age, store.now()?)?;
     let folder = Folder::new(&dir).and_then(Folder::lock).map_err(failed)?;
     let watch = Telling::new();
-    let work = Work::new(&store, &folder).watched(&watch);
+    let seals = KeptSeal(&store);
+    let work = Work::new(&store, &folder).watched(&watch).sealed(&seals);
     let done = block_on(async { archive(&work, &Options::new(before)).await.map_err(failed) });
     watch.end();
     let report = done?;
