@@ -50,6 +50,7 @@ statements! {
     AttemptRemove = "attempt_remove",
     ClockSave = "clock_save",
     ClockSaved = "clock_saved",
+    ContradictionAfter = "contradiction_after",
     ContradictionAny = "contradiction_any",
     ContradictionErase = "contradiction_erase",
     ContradictionInsert = "contradiction_insert",

@@ -64,6 +64,7 @@ pub(crate) async fn in_memory(options: ApiOptions) -> Scene<MemoryStore> {
             digest: Digest::of(b""),
             outcome: outcome.into(),
             rounds: 1,
+            file: "a.jsonl.zst".into(),
         };
         scene.store.with_rows(|rows| rows.archived.insert(id.into(), tombstone));
     };
@@ -80,7 +81,7 @@ pub(crate) async fn in_a_file(options: ApiOptions) -> Scene<SqliteStore> {
     let bury = |scene: &Scene<SqliteStore>, id: &str, outcome: &str| {
         let digest = Digest::of(b"");
         let bury = "INSERT INTO counterfoil_archived VALUES \
-                    (?1, 'shop', 'order.paid', NULL, ?2, ?3, 1, 'f.zst')";
+                    (?1, 'shop', 'order.paid', NULL, ?2, ?3, 1, 'f.zst', NULL)";
         let values = rusqlite::params![id, digest.as_bytes(), outcome];
         open_own(&scene.path()).unwrap().0.execute(bury, values).unwrap();
     };

@@ -8,8 +8,9 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 
+use super::page::Pages;
 use super::report::{AuditReport, Findings};
-use super::{KEEP, PAGE, goes_on};
+use super::{KEEP, PAGE};
 use crate::domain::laws::{CommandFacts, Law, Violation, law};
 use crate::domain::{Micros, Receipt, ReceiptOutcome};
 use crate::port::Store;
@@ -62,6 +63,8 @@ pub struct InboxMatch {
     /// Commands that ended before this are not looked for there: the receiver may have forgotten
     /// them. Default: all are.
     pub since: Option<Micros>,
+    /// Only commands that completed are looked for there. Default: all that ended.
+    pub completed_only: bool,
     /// How many rows are read at once. Default 1,000; 0 counts as 1.
     pub page: usize,
     /// How many violations are kept in full; all are counted. Default 1,000.
@@ -70,7 +73,8 @@ pub struct InboxMatch {
 
 impl Default for InboxMatch {
     fn default() -> Self {
-        Self { destinations: BTreeSet::new(), since: None, page: PAGE, keep: KEEP }
+        let destinations = BTreeSet::new();
+        Self { destinations, since: None, completed_only: false, page: PAGE, keep: KEEP }
     }
 }
 
@@ -86,6 +90,13 @@ impl InboxMatch {
     #[must_use]
     pub const fn since(mut self, time: Micros) -> Self {
         self.since = Some(time);
+        self
+    }
+
+    /// Looks only for commands that completed.
+    #[must_use]
+    pub const fn completed_only(mut self) -> Self {
+        self.completed_only = true;
         self
     }
 
@@ -141,15 +152,16 @@ async fn ours_first<S: Store, B: InboxBook>(
     options: &InboxMatch,
     findings: &mut Findings,
 ) -> Result<(), MatchError<B::Error>> {
-    let mut from = FactsFrom::default();
-    loop {
-        let facts = store.facts(from, options.page.max(1)).await.map_err(MatchError::Store)?;
+    let mut pages = Pages::new(store, FactsFrom::default(), options.page.max(1));
+    while let Some(facts) = pages.next().await.map_err(MatchError::Store)? {
         let ended = |facts: &CommandFacts| {
             let receipts = facts.receipts.iter().map(|entry| &entry.receipt);
             let newest = receipts.max_by_key(|receipt| receipt.round)?;
             let open = facts.delivery.is_some();
             let forgotten = options.since.is_some_and(|since| newest.recorded_at < since);
-            let looked = !open && !forgotten && options.concerns(facts);
+            let wanted = !options.completed_only
+                || (newest.outcome == ReceiptOutcome::Completed && by_receiver(newest));
+            let looked = !open && !forgotten && wanted && options.concerns(facts);
             looked.then(|| (facts.id.clone(), newest.clone(), acted(facts)))
         };
         let ended: Vec<_> = facts.commands.iter().filter_map(ended).collect();
@@ -159,13 +171,8 @@ async fn ours_first<S: Store, B: InboxBook>(
         for ((id, newest, acted), entry) in ended.into_iter().zip(found) {
             findings.add(compare(&id, &newest, acted, entry.as_ref()));
         }
-        match facts.commands.last() {
-            Some(last) if !facts.last => {
-                from.after = goes_on(&from.after, last.n).map_err(MatchError::Store)?;
-            }
-            _ => return Ok(()),
-        }
     }
+    Ok(())
 }
 
 /// Whether any round of the command ended with an effect.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_core::domain::laws::CommandFacts;
+use counterfoil_core::domain::laws::{CommandFacts, ContradictionFacts};
 use counterfoil_core::domain::{EventRow, Stream};
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
@@ -16,7 +16,7 @@ use crate::facts;
 use crate::failure::Failure;
 use crate::position;
 use crate::read::event;
-use crate::row::{count, int, text, time};
+use crate::row::{count, int, string, text, time};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
@@ -24,6 +24,7 @@ const CLOCK: Statement = statement!("clock");
 const ARRIVED: Statement = statement!("receipt_arrived");
 const EVENTS: Statement = statement!("event_page");
 const ACTIONS: Statement = statement!("action_page");
+const SAYINGS: Statement = statement!("contradiction_page");
 
 /// The first span of arrivals that is looked at, in µs; it doubles until a page is full.
 const FIRST_SPAN: i64 = 1_000_000;
@@ -102,4 +103,16 @@ pub(super) async fn actions(
 ) -> Result<Vec<ActionRow>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     Ok(tx.query(ACTIONS, &[&after, &limit]).await?.iter().map(action).collect())
+}
+
+/// The reports that said otherwise after `after`, each with the id of its command.
+pub(super) async fn contradictions(
+    tx: &Tx<'_>,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<(String, ContradictionFacts)>, Failure> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = tx.query(SAYINGS, &[&after, &limit]).await?;
+    let told = |row| (string(row, 0).unwrap_or_default(), facts::contradiction(row));
+    Ok(rows.iter().map(told).collect())
 }

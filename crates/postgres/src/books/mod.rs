@@ -9,6 +9,7 @@ mod mend;
 pub(crate) mod seal;
 
 use counterfoil_core::domain::EventRow;
+use counterfoil_core::domain::laws::ContradictionFacts;
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
@@ -42,6 +43,14 @@ impl Audited for PostgresStore {
 
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {
         snapshot!(self, |tx| arrived::actions(tx, after, limit))
+    }
+
+    async fn contradictions(
+        &self,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<(String, ContradictionFacts)>, StoreError> {
+        snapshot!(self, |tx| arrived::contradictions(tx, after, limit))
     }
 
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {

@@ -4,6 +4,7 @@
 //! twice; so whatever is at or below the newest of a snapshot stands in it. Does not: wait.
 
 use counterfoil_core::domain::Micros;
+use counterfoil_core::domain::laws::ContradictionFacts;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
 use counterfoil_core::port::seal::{Arrived, Horizon};
@@ -11,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use crate::entry;
 use crate::facts;
-use crate::row::{count, int};
+use crate::row::{count, int, lossy};
 use crate::sql::Sql;
 
 /// How far the clocks of those who write events may lie apart, in microseconds: an hour.
@@ -63,4 +64,18 @@ pub(crate) fn actions(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = store.prepare_cached(Sql::ActionAfter.text())?;
     statement.query_map([after, limit], entry::action)?.collect()
+}
+
+/// The reports that said otherwise after `after`, at most `limit`, each with its command's id.
+pub(crate) fn contradictions(
+    store: &Connection,
+    after: i64,
+    limit: usize,
+) -> rusqlite::Result<Vec<(String, ContradictionFacts)>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = store.prepare_cached(Sql::ContradictionAfter.text())?;
+    let rows = statement.query_map([after, limit], |row| {
+        Ok((lossy(row, 7)?.unwrap_or_default(), facts::contradiction(row)?))
+    })?;
+    rows.collect()
 }

@@ -4,6 +4,7 @@
 //! relays of any process; every write is one member of the commit queue. Does not: write archives'
 //! files, nor judge what a seal says.
 
+use counterfoil_core::domain::laws::ContradictionFacts;
 use counterfoil_core::domain::{EventRow, Micros};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{
@@ -111,6 +112,14 @@ impl Audited for SqliteStore {
 
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {
         self.read(move |store, _| read::arrived::actions(store, after, limit)).await
+    }
+
+    async fn contradictions(
+        &self,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<(String, ContradictionFacts)>, StoreError> {
+        self.read(move |store, _| read::arrived::contradictions(store, after, limit)).await
     }
 
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {

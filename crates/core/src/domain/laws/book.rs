@@ -111,6 +111,12 @@ laws! {
     LANE_IN_FLIGHT "CF0827"
         "One command of a lane is in flight at most."
         "its receiver may get commands out of order: pause the destination and ask it"
+    TOMBSTONE_CHANGED "CF0828"
+        "What stays of an archived command never changes."
+        "an id could be used twice, or a late report be answered wrongly: compare with its file"
+    ORPHAN_ACTION "CF0829"
+        "Every act of a person about a command has its command, in the outbox or archived."
+        "a row was removed behind Counterfoil's back: look for it in a backup"
     EXPECTED_MISSING "CF0831"
         "Each id that the user's own query expects is a command."
         "the command was never written beside its row: write it now, under this id"
@@ -129,6 +135,12 @@ laws! {
     KEY_ACTED "CF0844"
         "What ended without its effect has no effect in the receiver's book."
         "the receiver acted although the command ended otherwise: undo it there, or resolve it here"
+    SEALED "CF0851"
+        "What an audit has sealed is never removed, changed or added to."
+        "rows were written behind Counterfoil's back: find them by the table and the range in a backup"
+    SEAL_BEYOND "CF0852"
+        "No seal reaches beyond the newest command."
+        "the newest commands are gone: they were removed, or a failover lost commits; see `restored`"
 }
 
 #[cfg(test)]

@@ -5,13 +5,19 @@
 
 use super::book::law;
 use super::doubt::forgotten;
-use super::{CommandFacts, DeliveryFacts, Law, ReceiptFacts, Violation};
-use crate::domain::{Delivery, Digest, State};
+use super::{CommandFacts, DeliveryFacts, Digests, Law, ReceiptFacts, Violation};
+use crate::domain::{Delivery, State};
 
 /// What is wrong with one command; nothing, if all laws hold.
 #[must_use]
 pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
-    let mut broken = Broken { facts, violations: Vec::new() };
+    of_digested(facts, facts.digests())
+}
+
+/// The same, where the digests of its outbox row, see [`CommandFacts::digests`], are known.
+#[must_use]
+pub fn of_digested(facts: &CommandFacts, digests: Option<Digests>) -> Vec<Violation> {
+    let mut broken = Broken { facts, digests, violations: Vec::new() };
     if facts.has_outbox {
         broken.existence();
         broken.rounds();
@@ -31,6 +37,7 @@ pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
 
 struct Broken<'a> {
     facts: &'a CommandFacts,
+    digests: Option<Digests>,
     violations: Vec<Violation>,
 }
 
@@ -116,12 +123,12 @@ impl Broken<'_> {
 
     fn digests(&mut self) {
         let facts = self.facts;
-        let Some(row) = facts.outbox.as_ref().filter(|_| !facts.erased) else { return };
+        let Some(Digests { body, row: whole }) = self.digests.filter(|_| !facts.erased) else {
+            return;
+        };
         let delivery = facts.delivery.iter().map(|open| (open.digest, open.row_digest));
         let receipts = facts.receipts.iter().map(|entry| (entry.digest, entry.row_digest));
         let kept: Vec<_> = delivery.chain(receipts).collect();
-        let body = Digest::of(&row.body);
-        let whole = row.row_digest(body);
         if kept.iter().any(|(digest, _)| digest.is_some_and(|kept| kept != body)) {
             self.breaks(&law::BODY_CHANGED, "its body is not the one that was sent");
         } else if kept.iter().any(|(_, digest)| digest.is_some_and(|kept| kept != whole)) {

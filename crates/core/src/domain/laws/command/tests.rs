@@ -3,6 +3,7 @@
 //! Guarantees: every law of `of_command` has its sample. Does not: read a store.
 
 use super::*;
+use crate::domain::Digest;
 use crate::domain::laws::{AttemptFacts, ContradictionFacts, ReceiptFacts};
 use crate::domain::{
     Command, CommandId, Destination, Kind, Micros, OutboxRow, Receipt, ReceiptOutcome, Stream,
