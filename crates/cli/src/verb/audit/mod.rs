@@ -1,8 +1,8 @@
 //! `audit`: proves from the tables that nothing was lost, invented or done twice.
 //!
-//! Guarantees: exit 0 only if every law holds for what was looked at, every expected command stands,
-//! and the receiver's book agrees where it is given; it says whether it looked at everything. Does
-//! not: write more than the seal, and with `--mend` what it says.
+//! Guarantees: exit 0 only if every law holds for what was looked at, every expected command
+//! stands, and the receiver's book agrees where it is given; it says whether it looked at
+//! everything. Does not: write more than the seal, and with `--mend` what it says.
 
 mod asking;
 mod inbox_file;
@@ -51,6 +51,7 @@ pub(super) struct Checked {
 pub(crate) fn run(shared: &Shared, args: Audit) -> Ended {
     let mut how = How::default();
     how.full = args.full;
+    how.reseal = args.reseal;
     if args.mend {
         how.mend = Some(Actor { name: actor(args.actor.clone())?, reason: MENDED.into() });
     }
