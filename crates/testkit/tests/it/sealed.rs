@@ -173,7 +173,7 @@ async fn a_changed_body_of_what_a_worker_reported_is_found() {
 
 #[tokio::test]
 async fn a_removed_attempt_contradiction_act_or_event_is_found() {
-    let (_, full) = spoiled(|rows| drop(rows.attempts.clear())).await;
+    let (_, full) = spoiled(|rows| rows.attempts.clear()).await;
     breaks_the_seal(&full, "attempt");
     let (incremental, full) = spoiled(|rows| rows.contradictions.clear()).await;
     assert_eq!(incremental, [""; 0]);
