@@ -24,6 +24,10 @@ pub(crate) struct Audit {
     /// checks everything
     #[arg(long)]
     pub(crate) mend: bool,
+    /// Seal what stands, although rows that were sealed are gone, changed or new, if nothing else
+    /// is wrong: says which, and ends with 1; checks everything
+    #[arg(long)]
+    pub(crate) reseal: bool,
     /// With --mend: who mends, for the books. Default: the user of the operating system
     #[arg(long, value_name = "NAME", requires = "mend")]
     pub(crate) actor: Option<String>,

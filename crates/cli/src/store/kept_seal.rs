@@ -1,7 +1,7 @@
 //! The seal of the audit, while the archive takes rows away and an erasure clears them.
 //!
-//! Guarantees: each change follows the seal that was read. Does not: write it; the store does, in the
-//! transaction of the rows.
+//! Guarantees: each change follows the seal that was read. Does not: write it; the store does, in
+//! the transaction of the rows.
 
 use counterfoil_archive::Seals;
 use counterfoil_core::audit::keep;

@@ -64,7 +64,7 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::Explain(args) => manual::explain(&args),
         Verb::Completions(args) => manual::completions(&args),
         Verb::Man(args) => manual::man(&args),
-        Verb::Audit(args) => audit::run(&shared, args),
+        Verb::Audit(args) => audit::run(&shared, &args),
         Verb::Archive(args) => archive::run(&shared, &args),
         Verb::Erase(args) => erase::run(&shared, args),
         Verb::Doctor(args) => doctor::run(&shared, &args),

@@ -210,10 +210,8 @@ impl Lanes {
         }
         let lane = (open.destination.clone(), key.to_string());
         match self.flying.get(&lane) {
-            Some(other) if *other != facts.n => {
-                if self.strange.len() < STRANGE_MAX {
-                    self.strange.insert(lane);
-                }
+            Some(other) if *other != facts.n && self.strange.len() < STRANGE_MAX => {
+                self.strange.insert(lane);
             }
             Some(_) => {}
             None if self.flying.len() < LANES_MAX => {

@@ -36,8 +36,10 @@ impl<'a, S> Reading<'a, S> {
         seal: &Seal,
         to: Horizon,
     ) -> Self {
-        let old = Summing::of(Window { after: LOWEST, to: seal.horizon });
-        let fresh = Summing::of(Window { after: seal.horizon, to });
+        // Below the one before only if that is given up.
+        let n = seal.horizon.n.min(to.n);
+        let old = Summing::of(Window { after: LOWEST, to: Horizon { n, ..seal.horizon } });
+        let fresh = Summing::of(Window { after: Horizon { n, ..seal.horizon }, to });
         let (findings, recorded) = (Findings::new(keep), Recorded::new());
         let (kinds, newer) = (Kinds::default(), Kinds::default());
         Self { store, expect, page, findings, old, fresh, recorded, kinds, newer }

@@ -30,6 +30,9 @@ pub struct How {
     /// Commands that stand with neither a delivery nor a receipt are made uncertain, in the name
     /// of this actor; looks at everything.
     pub mend: Option<Actor>,
+    /// What stands is sealed although it is not what was sealed, if nothing else is wrong; looks
+    /// at everything.
+    pub reseal: bool,
 }
 
 impl How {
@@ -38,6 +41,17 @@ impl How {
     pub const fn full(mut self) -> Self {
         self.full = true;
         self
+    }
+
+    /// Seals what stands, although it is not what was sealed.
+    #[must_use]
+    pub const fn reseal(mut self) -> Self {
+        self.reseal = true;
+        self
+    }
+
+    const fn is_full(&self) -> bool {
+        self.full || self.reseal || self.mend.is_some()
     }
 
     /// Makes uncertain what was lost.
@@ -84,7 +98,7 @@ pub async fn audit_sealed<S: Audited + Archive>(
         for expect in &options.expect {
             expected(store, expect, options.page.max(1), &begun, &mut told).await?;
         }
-        return Ok(finish(store, told, begun).await);
+        return Ok(finish(store, told, begun, how.reseal).await);
     }
 }
 
@@ -129,7 +143,7 @@ struct Told {
 
 async fn begin<S: Audited>(store: &S, how: &How) -> Result<Begun, AuditError> {
     let mut refused = None;
-    let asked = (how.full || how.mend.is_some()).then_some(WhyFull::Asked);
+    let asked = how.is_full().then_some(WhyFull::Asked);
     let mut stands = store.sealed().await?;
     if stands.is_none() {
         // A seal of nothing tells archives and erasures that somebody counts.
@@ -160,10 +174,13 @@ async fn begin<S: Audited>(store: &S, how: &How) -> Result<Begun, AuditError> {
     }
 }
 
-/// The horizon that the next seal has: never below the one before.
-fn reached(seal: &Seal, now: Option<Horizon>, full: bool) -> Horizon {
+/// The horizon that the next seal has: never below the one before, unless that is given up.
+fn reached(seal: &Seal, now: Option<Horizon>, full: bool, reseal: bool) -> Horizon {
     let was = seal.horizon;
     let Some(now) = now else { return was };
+    if reseal {
+        return now;
+    }
     // Late attempts and events are found by reading all of them only.
     let (attempt, event) = if full { (now.attempt, now.event) } else { (was.attempt, was.event) };
     Horizon {
@@ -184,7 +201,7 @@ async fn once<S: Audited + Archive>(
 ) -> Result<Told, AuditError> {
     let Begun { seal, full, .. } = begun;
     let horizon = store.horizon().await?;
-    let to = reached(seal, horizon, full.is_some());
+    let to = reached(seal, horizon, full.is_some(), how.reseal);
     let what = (options.expect.as_slice(), options.page.max(1), options.keep);
     let mut reading = Reading::new(store, what, seal, to);
     if let Some(now) = horizon.filter(|now| now.n < seal.horizon.n) {
@@ -217,10 +234,10 @@ async fn once<S: Audited + Archive>(
 }
 
 /// Writes what is to be written, and tells all.
-async fn finish<S: Audited>(store: &S, told: Told, begun: Begun) -> AuditReport {
+async fn finish<S: Audited>(store: &S, told: Told, begun: Begun, reseal: bool) -> AuditReport {
     let Told { findings, fate, next, .. } = told;
     let Begun { seal, version, from, full, refused } = begun;
-    let holds = findings.holds();
+    let holds = findings.holds() || (reseal && findings.only_seals());
     let seal = match (holds, next, refused) {
         (_, _, Some(why)) => SealFate::NotWritten(why),
         (true, Some(next), None) => {

@@ -1,4 +1,4 @@
-//! Audits that go on from a seal, over a store in memory: each kind of row is spoiled once behind it.
+//! Audits that go on from a seal, over a store in memory: each kind of row is spoiled behind it.
 //!
 //! Guarantees: what each form finds, and what it does not, is held. Does not: repeat the suite's
 //! cases, which every store passes.
@@ -173,7 +173,7 @@ async fn a_changed_body_of_what_a_worker_reported_is_found() {
 
 #[tokio::test]
 async fn a_removed_attempt_contradiction_act_or_event_is_found() {
-    let (_, full) = spoiled(|rows| drop(rows.attempts.clear())).await;
+    let (_, full) = spoiled(|rows| rows.attempts.clear()).await;
     breaks_the_seal(&full, "attempt");
     let (incremental, full) = spoiled(|rows| rows.contradictions.clear()).await;
     assert_eq!(incremental, [""; 0]);
@@ -258,6 +258,45 @@ async fn what_a_full_audit_found_is_looked_for_until_it_is_put_right() {
     let well = shop.audit(How::default()).await;
     assert!(well.holds, "{:#?}", well.violations);
     assert_eq!(shop.audit(How::default()).await.pass.unwrap().full, None);
+}
+
+/// The story: rows were put right by hand, on purpose, and no audit held any more.
+#[tokio::test]
+async fn who_knows_what_was_changed_seals_it_anew() {
+    let shop = Shop::sealed().await;
+    shop.store.with_rows(|rows| rows.receipts.get_mut(&(1, 1)).unwrap().receipt.attempts = 7);
+    breaks_the_seal(&shop.audit(How::default().full()).await, "receipt");
+    let anew = shop.audit(How::default().reseal()).await;
+    assert_eq!((anew.holds, anew.violations[0].code), (false, "CF0851"), "it is told once more");
+    assert!(matches!(anew.pass.unwrap().seal, SealFate::Renewed(_)));
+    assert!(shop.audit(How::default().full()).await.holds);
+    // Where anything else is wrong it stays.
+    shop.store.with_rows(|rows| {
+        rows.receipts.get_mut(&(1, 1)).unwrap().receipt.attempts = 1;
+        rows.delivery_mut("open").unwrap().delivery.available_at = None;
+    });
+    let anew = shop.audit(How::default().reseal()).await;
+    assert_eq!(anew.pass.unwrap().seal, SealFate::Violated);
+}
+
+#[tokio::test]
+async fn who_knows_that_the_newest_are_gone_seals_what_is_left() {
+    let shop = Shop::sealed().await;
+    shop.store.enqueue(vec![command("new")]).await.unwrap();
+    assert!(shop.audit(How::default()).await.holds);
+    shop.store.with_rows(|rows| {
+        let n = rows.ids.remove(b"new".as_slice()).unwrap();
+        rows.outbox.remove(&n);
+        rows.deliveries.remove(&n);
+        rows.newest = n - 1;
+    });
+    assert_eq!(shop.codes(How::default().full()).await, ["CF0852", "CF0851"]);
+    shop.audit(How::default().reseal()).await;
+    shop.store.enqueue(vec![command("again")]).await.unwrap();
+    for how in [How::default(), How::default().full()] {
+        let report = shop.audit(how).await;
+        assert!(report.holds, "{:#?}", report.violations);
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! `audit`: proves from the tables that nothing was lost, invented or done twice.
 //!
-//! Guarantees: exit 0 only if every law holds for what was looked at, every expected command stands,
-//! and the receiver's book agrees where it is given; it says whether it looked at everything. Does
-//! not: write more than the seal, and with `--mend` what it says.
+//! Guarantees: exit 0 only if every law holds for what was looked at, every expected command
+//! stands, and the receiver's book agrees where it is given; it says whether it looked at
+//! everything. Does not: write more than the seal, and with `--mend` what it says.
 
 mod asking;
 mod inbox_file;
@@ -48,16 +48,17 @@ pub(super) struct Checked {
 ///
 /// # Errors
 /// Flags do not fit, or a store cannot be read.
-pub(crate) fn run(shared: &Shared, args: Audit) -> Ended {
+pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
     let mut how = How::default();
     how.full = args.full;
+    how.reseal = args.reseal;
     if args.mend {
         how.mend = Some(Actor { name: actor(args.actor.clone())?, reason: MENDED.into() });
     }
     let asks = args.inbox.as_deref() == Some("ask");
     let inbox = args.inbox.as_deref().filter(|_| !asks);
     let inbox = inbox.map(|url| store_url::parse("--inbox", url)).transpose()?;
-    check_flags(&args, asks)?;
+    check_flags(args, asks)?;
     let found = Found::new(shared)?;
     let expect = found.config.as_ref().map_or_else(|| Ok(Vec::new()), Config::expect)?;
     let relay = found.relay()?;
@@ -115,7 +116,7 @@ pub(super) async fn check(
     if let Some(receiver) = &receiver {
         must_be_known(store, receiver.destinations).await?;
     }
-    let audited = audit_sealed(store, options, how).await;
+    let audited = Box::pin(audit_sealed(store, options, how)).await;
     let mut report = audited.map_err(|error| failed(error, &asked))?;
     let mut unclear = 0;
     if let Some(receiver) = receiver {

@@ -1,7 +1,7 @@
 //! A receiver's own table in a SQLite file as its book: what a query answers.
 //!
 //! Guarantees: the query runs on a connection that cannot write, in pages, each in one snapshot;
-//! nothing but a page is in memory. Does not: know when an effect took place, or that it was refused.
+//! nothing but a page is in memory. Does not: know when an effect took place, or of a refusal.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! A receiver's own table in PostgreSQL as its book: what a query answers.
 //!
 //! Guarantees: the query runs in a session that cannot write, in pages, each in one snapshot;
-//! nothing but a page is in memory. Does not: know when an effect took place, or that it was refused.
+//! nothing but a page is in memory. Does not: know when an effect took place, or of a refusal.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! A receiver, and the book in which it says what it did.
 //!
-//! Guarantees: each kind of book is matched in bounded memory, and none is written. Does not: judge;
-//! `match_inbox` does.
+//! Guarantees: each kind of book is matched in bounded memory, and none is written. Does not:
+//! judge; `match_inbox` does.
 
 use counterfoil_core::audit::{AuditReport, InboxMatch, match_inbox};
 use counterfoil_core::port::Store;

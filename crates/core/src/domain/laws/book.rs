@@ -137,10 +137,10 @@ laws! {
         "the receiver acted although the command ended otherwise: undo it there, or resolve it here"
     SEALED "CF0851"
         "What an audit has sealed is never removed, changed or added to."
-        "rows were written behind Counterfoil's back: find them by the table and the range in a backup"
+        "rows were written behind Counterfoil's back: compare with a backup, else `audit --reseal`"
     SEAL_BEYOND "CF0852"
         "No seal reaches beyond the newest command."
-        "the newest commands are gone: they were removed, or a failover lost commits; see `restored`"
+        "the newest commands are gone: removed, or lost by a failover; see `restored`, `--reseal`"
 }
 
 #[cfg(test)]
