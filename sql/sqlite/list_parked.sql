@@ -2,7 +2,8 @@
 SELECT o.n, o.command_id, o.destination, o.kind, o.recorded_at, d.state, d.round, d.attempts,
   d.in_doubt, d.available_at, d.token, d.last_outcome, NULL, NULL, NULL, NULL,
   o.expires_at, d.first_sent_at, o.erased_at IS NOT NULL
-FROM counterfoil_delivery d INDEXED BY counterfoil_delivery_parked CROSS JOIN counterfoil_outbox o ON o.n = d.n
+FROM counterfoil_delivery d INDEXED BY counterfoil_delivery_parked
+CROSS JOIN counterfoil_outbox o ON o.n = d.n
 WHERE d.n > ?1
   AND (?2 IS NULL OR o.destination = ?2)
   AND (?3 IS NULL OR o.kind = ?3)

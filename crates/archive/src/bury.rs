@@ -90,28 +90,41 @@ impl<S: Archive> Burial<'_, '_, S> {
         if stand.is_empty() {
             return Ok(());
         }
-        let buried = self.remove(&stand).await?;
-        if buried.len() != stand.len() {
-            let why = "it did not say of each command whether it is buried; report this as a bug";
-            return Err(StoreError::Broken(why.into()).into());
-        }
+        let buried = self.remove_all(&stand).await?;
         self.buried += buried.iter().filter(|buried| **buried).count() as u64;
-        let pairs = stand.into_iter().zip(buried);
-        let left: Vec<Entry> =
-            pairs.filter(|(_, buried)| !buried).map(|(entry, _)| entry).collect();
-        if !left.is_empty() {
-            self.work.seals.left(&left).await?;
-        }
-        self.left.extend(left.iter().map(id));
+        let pairs = stand.iter().zip(buried);
+        let left = pairs.filter(|(_, buried)| !buried).map(|(entry, _)| id(entry));
+        self.left.extend(left);
         Ok(())
     }
 
-    async fn remove(&self, entries: &[Entry]) -> Result<Vec<bool>, ArchiveError> {
+    /// With a seal the store removes all or none, so that the seal fits: where none, it is given the
+    /// halves, until only what must stay is left.
+    async fn remove_all(&self, entries: &[Entry]) -> Result<Vec<bool>, ArchiveError> {
+        let (mut removed, mut parts) = (Vec::with_capacity(entries.len()), vec![entries]);
+        while let Some(part) = parts.pop() {
+            let (done, is_sealed) = self.remove(part).await?;
+            if done.len() != part.len() {
+                let why = "it did not say of each command whether it is buried; report this";
+                return Err(StoreError::Broken(why.into()).into());
+            }
+            if is_sealed && part.len() > 1 && !done.contains(&true) {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([second, first]);
+            } else {
+                removed.extend(done);
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn remove(&self, entries: &[Entry]) -> Result<(Vec<bool>, bool), ArchiveError> {
         let Work { store, seals, .. } = self.work;
         for _ in 0..SEAL_TRIES {
             let seal = seals.burying(self.name, entries).await?;
+            let is_sealed = seal.is_some();
             match store.bury(self.name, entries.to_vec(), seal).await? {
-                Buried::Done(done) => return Ok(done),
+                Buried::Done(done) => return Ok((done, is_sealed)),
                 Buried::SealMoved => self.work.watch.rest().await,
             }
         }

@@ -72,9 +72,6 @@ pub trait Seals: Sync {
         entries: &'a [Entry],
     ) -> BoxFuture<'a, Result<Option<SealChange>, StoreError>>;
 
-    /// These were to be buried under the seal that was just written, and are left: it gets them back.
-    fn left<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), StoreError>>;
-
     /// The new seal once the content of this command is erased; `None` where no seal stands.
     fn erasing<'a>(
         &'a self,
@@ -93,10 +90,6 @@ impl Seals for Unsealed {
         _: &'a [Entry],
     ) -> BoxFuture<'a, Result<Option<SealChange>, StoreError>> {
         Box::pin(async { Ok(None) })
-    }
-
-    fn left<'a>(&'a self, _: &'a [Entry]) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async { Ok(()) })
     }
 
     fn erasing<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<SealChange>, StoreError>> {

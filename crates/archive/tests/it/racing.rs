@@ -139,13 +139,6 @@ impl Seals for Counting {
         Box::pin(async move { Ok(Some(SealChange { version, seal })) })
     }
 
-    fn left<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), StoreError>> {
-        let (version, count) = self.stands();
-        let seal = (count - entries.len()).to_string();
-        self.0.with_rows(|rows| rows.seal = Some((version + 1, seal)));
-        Box::pin(async { Ok(()) })
-    }
-
     fn erasing<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<SealChange>, StoreError>> {
         let (version, count) = self.stands();
         // Once, another writes a seal first.

@@ -23,10 +23,6 @@ impl Seals for KeptSeal<'_> {
         Box::pin(async { keep::burying(self.0, entries).await.map_err(unkept) })
     }
 
-    fn left<'a>(&'a self, entries: &'a [Entry]) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async { keep::left(self.0, entries).await.map_err(unkept) })
-    }
-
     fn erasing<'a>(
         &'a self,
         command_id: &'a str,

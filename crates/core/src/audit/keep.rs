@@ -14,8 +14,6 @@ use crate::port::{Archive, Audited};
 
 /// How many rows are read at once.
 const PAGE: usize = 1000;
-/// How often a seal that moves is read again.
-const TRIES: usize = 20;
 
 /// The seal once these are buried; `None` where none stands.
 ///
@@ -26,21 +24,6 @@ pub async fn burying<S: Audited>(
     entries: &[Entry],
 ) -> Result<Option<SealChange>, AuditError> {
     Ok(standing(store).await?.map(|(version, seal)| change(version, &seal.without(entries))))
-}
-
-/// Gives the seal that stands back what [`burying`] took for commands that were left after all.
-///
-/// # Errors
-/// [`AuditError`]; also if others write the seal again and again.
-pub async fn left<S: Audited>(store: &S, entries: &[Entry]) -> Result<(), AuditError> {
-    for _ in 0..TRIES {
-        let Some((version, seal)) = standing(store).await? else { return Ok(()) };
-        if store.save_seal(version, &seal.with(entries).write()).await? {
-            return Ok(());
-        }
-    }
-    let why = "the seal moves again and again".to_owned();
-    Err(AuditError::Store(StoreError::Unavailable(why)))
 }
 
 /// The seal once the content of this command, ended or archived, is erased; `None` where none
