@@ -98,8 +98,8 @@ impl<S: Archive> Burial<'_, '_, S> {
         Ok(())
     }
 
-    /// With a seal the store removes all or none, so that the seal fits: where none, it is given the
-    /// halves, until only what must stay is left.
+    /// With a seal the store removes all or none, so that the seal fits: where none, it is given
+    /// the halves, until only what must stay is left.
     async fn remove_all(&self, entries: &[Entry]) -> Result<Vec<bool>, ArchiveError> {
         let (mut removed, mut parts) = (Vec::with_capacity(entries.len()), vec![entries]);
         while let Some(part) = parts.pop() {
