@@ -8,7 +8,8 @@ SELECT d.destination, d.ordering_key, o.command_id, d.state, (
     AND w.state = 'pending') AS waiting
 FROM counterfoil_delivery d INDEXED BY counterfoil_delivery_parked
 CROSS JOIN counterfoil_outbox o ON o.n = d.n
-WHERE d.ordering_key IS NOT NULL AND d.state IN ('dead', 'uncertain', 'conflict')
+WHERE d.ordering_key IS NOT NULL
+  AND (d.state = 'dead' OR d.state = 'uncertain' OR d.state = 'conflict')
   AND NOT EXISTS (SELECT 1 FROM counterfoil_delivery b
     WHERE b.destination = d.destination AND b.ordering_key = d.ordering_key
       AND b.ordering_key IS NOT NULL AND b.turn IS NULL AND b.key_seq < d.key_seq)

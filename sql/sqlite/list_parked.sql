@@ -1,4 +1,5 @@
--- by counterfoil_delivery_parked from the cursor on: only what waits for a person is walked.
+-- by counterfoil_delivery_parked from the cursor on, and rowid of the outbox: only what waits for a
+-- person is walked.
 SELECT o.n, o.command_id, o.destination, o.kind, o.recorded_at, d.state, d.round, d.attempts,
   d.in_doubt, d.available_at, d.token, d.last_outcome, NULL, NULL, NULL, NULL,
   o.expires_at, d.first_sent_at, o.erased_at IS NOT NULL
@@ -10,7 +11,7 @@ WHERE d.n > ?1
   AND (?4 IS NULL OR o.stream = ?4)
   AND (?5 IS NULL OR o.recorded_at >= ?5)
   AND (?6 IS NULL OR o.recorded_at < ?6)
-  AND d.state IN ('dead', 'uncertain', 'conflict')
+  AND (d.state = 'dead' OR d.state = 'uncertain' OR d.state = 'conflict')
   AND (?7 = 'parked' OR d.state = ?7)
   AND (?8 IS NULL OR instr(d.last_outcome, ?8))
 ORDER BY d.n LIMIT ?9;

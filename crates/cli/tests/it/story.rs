@@ -127,7 +127,7 @@ fn a_contradiction_ends_when_somebody_says_what_is_true() {
     assert!(said.is_done().out.contains("its receipt stays completed"), "{said:?}");
     let audit = desk.run(&["audit"]);
     assert!(audit.is_done().out.contains("1 contradiction was looked into"), "{audit:?}");
-    assert_eq!(desk.run(&["audit", "--json"]).json()["acknowledged"], 1);
+    assert_eq!(desk.run(&["audit", "--full", "--json"]).json()["acknowledged"], 1);
     told(&desk, "a", &["next: nothing, it has ended"]);
     does(&desk, &lines[0]).refuses(1, &["it has ended"]);
 }

@@ -209,7 +209,8 @@ async fn a_burial_and_a_seal_are_found() {
         network.cut(CUT_BEFORE);
         assert!(!store.save_seal(1, "three").await.unwrap());
         network.cut(PASS);
-        let buried = store.bury("another file", again, None).await.unwrap();
+        let seal = Some(SealChange { version: 2, seal: "four".into() });
+        let buried = store.bury("another file", again, seal).await.unwrap();
         assert_eq!(buried, Buried::Done(vec![false, false]));
     }
 }

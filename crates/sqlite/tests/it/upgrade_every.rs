@@ -25,8 +25,8 @@ const LANES: i64 = 7;
 
 /// What no relay writes: tombstones, a receiver's keys, and what waits for a workflow.
 const STRANGE: &str = "
-    INSERT INTO counterfoil_archived VALUES
-      ('a-1', 'to-archive', 'k', NULL, zeroblob(32), 'completed', 1, 'f');
+    INSERT INTO counterfoil_archived(command_id, destination, kind, ordering_key, digest, outcome,
+      rounds, file) VALUES ('a-1', 'to-archive', 'k', NULL, zeroblob(32), 'completed', 1, 'f');
     INSERT INTO counterfoil_tally VALUES ('to-archive', 'completed', 1);
     INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, received_at, expires_at)
       VALUES ('urn:x', 'k-1', 'digest', 'completed', 'r', 1764421200000000, 9000000000000000),

@@ -177,7 +177,8 @@ mod tests {
         let triggers = made(&script(), &TRIGGERS);
         assert_eq!(triggers.get("outbox_guard").map(String::as_str), Some("outbox"));
         let count = |words: &&str| script().matches(words).count();
-        assert_eq!(triggers.len(), TRIGGERS.iter().map(count).sum::<usize>());
+        let made_again = script().matches("DROP TRIGGER ").count();
+        assert_eq!(triggers.len() + made_again, TRIGGERS.iter().map(count).sum::<usize>());
         let indexes = made(&script(), &["CREATE INDEX ", "CREATE UNIQUE INDEX "]);
         assert_eq!(indexes.get("delivery_due").map(String::as_str), Some("delivery"));
         assert_eq!(indexes.get("delivery_turn").map(String::as_str), Some("delivery"));
