@@ -10,6 +10,7 @@
 mod append;
 mod audit;
 mod commit_queue;
+mod corrupted;
 mod dead_letters;
 mod expiry;
 mod fault;

@@ -24,7 +24,7 @@ impl SqliteHands {
         self.folder.path().join("s.db")
     }
 
-    fn own(&self) -> Connection {
+    pub(crate) fn own(&self) -> Connection {
         open_own(&self.path()).unwrap().0
     }
 }
