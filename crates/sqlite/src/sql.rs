@@ -33,6 +33,7 @@ statements! {
     ActionClearing = "action_clearing",
     ActionInsert = "action_insert",
     ActionOfCommand = "action_of_command",
+    ActionRedelivered = "action_redelivered",
     ActionRestored = "action_restored",
     ArchivedAny = "archived_any",
     ArchivedRow = "archived_row",

@@ -4,7 +4,9 @@
 //! a clock; a command that is overdue is late, not lost.
 
 use super::book::law;
+use super::delivery::of_delivery;
 use super::doubt::forgotten;
+use super::receipt::of_receipts;
 use super::{CommandFacts, DeliveryFacts, Law, ReceiptFacts, Violation};
 use crate::domain::{Delivery, Digest, State};
 
@@ -26,6 +28,7 @@ pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
     if let Some(open) = &facts.delivery {
         broken.delivery(open);
     }
+    broken.columns();
     broken.violations
 }
 
@@ -84,9 +87,8 @@ impl Broken<'_> {
         let first = receipts().chain(open).min().unwrap_or(1);
         // A redelivery follows a receipt; every other later round was begun by a person.
         let begun = receipts().filter(|round| *round < newest).count() + facts.begun;
-        if first == 0 || newest as usize > begun + 1 {
-            let found =
-                format!("it is in round {newest}, but only {begun} receipts and acts began one");
+        if first == 0 || newest as usize != begun + 1 {
+            let found = format!("it is in round {newest}, but {begun} receipts and acts began one");
             self.breaks(&law::ROUNDS, &found);
         }
     }
@@ -109,7 +111,11 @@ impl Broken<'_> {
         let receipts = self.facts.receipts.iter().map(|entry| entry.receipt.key_seq);
         let mut places = delivery.chain(receipts);
         let Some(first) = places.next() else { return };
-        if first.is_some() != row.ordering_key.is_some() || places.any(|place| place != first) {
+        let is_none = first.is_some_and(|place| place < 1);
+        if is_none
+            || first.is_some() != row.ordering_key.is_some()
+            || places.any(|place| place != first)
+        {
             self.breaks(&law::LANE_PLACE, "its place is missing, or differs from row to row");
         }
     }
@@ -178,6 +184,19 @@ impl Broken<'_> {
         if under_way && self.facts.has_outbox && self.facts.outbox.is_none() {
             let found = format!("{}, but its row cannot be read", state.name());
             self.breaks(&law::UNREADABLE, &found);
+        }
+    }
+
+    /// Of what is broken already, the rest would only be an echo; a contradiction breaks no row.
+    fn columns(&mut self) {
+        let mut told = self.violations.iter();
+        if !self.facts.has_outbox || told.any(|one| one.code != law::CONTRADICTED.code) {
+            return;
+        }
+        let mut broken = of_receipts(self.facts);
+        broken.extend(self.facts.delivery.iter().flat_map(|open| of_delivery(self.facts, open)));
+        for (law, found) in broken {
+            self.breaks(law, &found);
         }
     }
 
