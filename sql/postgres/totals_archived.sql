@@ -1,2 +1,3 @@
 -- by scan of archived: the audit counts every row.
-SELECT destination, count(*) FROM cf.archived GROUP BY destination;
+SELECT destination, outcome, count(*) FROM cf.archived GROUP BY destination, outcome
+ORDER BY destination, outcome;

@@ -52,12 +52,18 @@ impl<'a> Acting<'a> {
         deeds: Vec<Deed>,
         actor: Actor,
     ) -> Result<Self, StoreError> {
-        if actor.name.is_empty() || actor.name.len() > 255 {
-            let why = "an actor has a name of 1 to 255 bytes: say who acts";
-            return Err(StoreError::Broken(why.into()));
-        }
+        check(&actor)?;
         Ok(Self { store, deeds, actor })
     }
+}
+
+/// Refuses an actor that cannot be recorded.
+pub(crate) fn check(actor: &Actor) -> Result<(), StoreError> {
+    if actor.name.is_empty() || actor.name.len() > 255 {
+        let why = "an actor has a name of 1 to 255 bytes: say who acts";
+        return Err(StoreError::Broken(why.into()));
+    }
+    Ok(())
 }
 
 impl Work for Acting<'_> {
@@ -84,7 +90,7 @@ impl Work for Acting<'_> {
 async fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> Result<Acted, Failure> {
     let id = deed.command_id.as_str();
     let Some(known) = find(group, id).await? else {
-        let archived = group.tx.query_opt(ARCHIVED_ROW, &[&id]).await?.is_some();
+        let archived = is_archived(group, id).await?;
         return Ok(if archived { Acted::Archived } else { Acted::Unknown });
     };
     let key = known.ordering_key.as_deref();
@@ -93,7 +99,9 @@ async fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> Result<Acted,
         lane::lock(group, lane).await?;
     }
     let Some(stands) = position::read(group, known.n).await? else {
-        return Ok(Acted::Refused(Reason::Ended));
+        // Archived while its receipt was waited for; else its rows were lost.
+        let archived = is_archived(group, id).await?;
+        return Ok(if archived { Acted::Archived } else { Acted::Refused(Reason::Ended) });
     };
     if let Some(reason) = deed.refused_before(&stands.position, known.is_erased) {
         return Ok(Acted::Refused(reason));
@@ -131,6 +139,10 @@ async fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> Result<Acted,
     let before = name(&before);
     record(group, deed, actor, (before, after)).await?;
     Ok(Acted::Done { before, after })
+}
+
+async fn is_archived(group: &Group<'_>, id: &str) -> Result<bool, Failure> {
+    Ok(group.tx.query_opt(ARCHIVED_ROW, &[&id]).await?.is_some())
 }
 
 async fn find(group: &Group<'_>, id: &str) -> Result<Option<Known>, Failure> {

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::laws::{
     AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts, RestoreFacts,
 };
+use counterfoil_core::domain::{ReceiptOutcome, Stream};
 use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
 use futures_util::future::{try_join, try_join4};
@@ -22,11 +22,11 @@ use crate::tx::Tx;
 const CLOCK: Statement = statement!("clock");
 const NUMBERS: Statement = statement!("facts_numbers");
 const OPEN_NUMBERS: Statement = statement!("facts_open_numbers");
-const OUTBOX: Statement = statement!("facts_outbox");
-const DELIVERY: Statement = statement!("facts_delivery");
-const RECEIPT: Statement = statement!("facts_receipt");
-const ATTEMPT: Statement = statement!("facts_attempt");
-const CONTRADICTION: Statement = statement!("facts_contradiction");
+pub(crate) const OUTBOX: Statement = statement!("facts_outbox");
+pub(crate) const DELIVERY: Statement = statement!("facts_delivery");
+pub(crate) const RECEIPT: Statement = statement!("facts_receipt");
+pub(crate) const ATTEMPT: Statement = statement!("facts_attempt");
+pub(crate) const CONTRADICTION: Statement = statement!("facts_contradiction");
 const ACTION: Statement = statement!("facts_action");
 const ACKNOWLEDGING: Statement = statement!("facts_acknowledging");
 const REDELIVERED: Statement = statement!("facts_redelivered");
@@ -46,12 +46,17 @@ pub(crate) async fn facts(tx: &Tx<'_>, from: FactsFrom, limit: usize) -> Result<
     let mut numbers: Vec<i64> = numbers.iter().filter_map(|row| int(row, 0)).collect();
     let last = numbers.len() <= limit;
     numbers.truncate(limit);
+    Ok(Facts { now, commands: of(tx, &numbers).await?, last })
+}
+
+/// What stands about the commands of these numbers, each once and rising.
+pub(crate) async fn of(tx: &Tx<'_>, numbers: &Vec<i64>) -> Result<Vec<CommandFacts>, Failure> {
     let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
     if !numbers.is_empty() {
-        add_rows(tx, &numbers, &mut commands).await?;
+        add_rows(tx, numbers, &mut commands).await?;
         add_sayings(tx, &mut commands).await?;
     }
-    Ok(Facts { now, commands, last })
+    Ok(commands)
 }
 
 fn unknown(n: i64) -> CommandFacts {
@@ -90,29 +95,54 @@ async fn add_rows(
         });
     });
     each(&receipts, commands, |row, command| {
-        let receipt = row::receipt(row, 0);
-        command.receipts.push(ReceiptFacts {
-            // Several may arrive in one microsecond; they are told apart by n and round.
-            arrival: receipt.recorded_at.get(),
-            receipt,
-            destination: string(row, 11).unwrap_or_default(),
-            digest: digest(row, 12),
-            row_digest: digest(row, 13),
-        });
+        command.receipts.push(receipt(row));
+        let outcome = string(row, 2).unwrap_or_default();
+        if ReceiptOutcome::from_name(&outcome).is_none() {
+            command.strange_outcomes.push(outcome);
+        }
     });
-    each(&attempts, commands, |row, command| {
-        command.attempts.push(AttemptFacts {
-            arrival: int(row, 5).unwrap_or_default(),
-            token: int(row, 6).unwrap_or_default(),
-            started_at: time(row, 7),
-            reason: string(row, 8),
-            round: count(row, 1),
-            purpose: string(row, 2).unwrap_or_default(),
-            outcome: string(row, 3).unwrap_or_default(),
-            ended_at: time(row, 4).unwrap_or_default(),
-        });
-    });
+    each(&attempts, commands, |row, command| command.attempts.push(attempt(row)));
     Ok(())
+}
+
+/// A row of `facts_receipt`.
+pub(crate) fn receipt(row: &Row) -> ReceiptFacts {
+    let receipt = row::receipt(row, 0);
+    ReceiptFacts {
+        // Several may arrive in one microsecond; they are told apart by n and round.
+        arrival: receipt.recorded_at.get(),
+        receipt,
+        destination: string(row, 11).unwrap_or_default(),
+        digest: digest(row, 12),
+        row_digest: digest(row, 13),
+    }
+}
+
+/// A row of `facts_attempt`.
+pub(crate) fn attempt(row: &Row) -> AttemptFacts {
+    AttemptFacts {
+        arrival: int(row, 5).unwrap_or_default(),
+        token: int(row, 6).unwrap_or_default(),
+        started_at: time(row, 7),
+        reason: string(row, 8),
+        round: count(row, 1),
+        purpose: string(row, 2).unwrap_or_default(),
+        outcome: string(row, 3).unwrap_or_default(),
+        ended_at: time(row, 4).unwrap_or_default(),
+    }
+}
+
+/// A row of `facts_contradiction`.
+pub(crate) fn contradiction(row: &Row) -> ContradictionFacts {
+    ContradictionFacts {
+        arrival: int(row, 4).unwrap_or_default(),
+        result: row::bytes(row, 5).map(<[u8]>::to_vec),
+        evidence: string(row, 6),
+        source: string(row, 7).unwrap_or_default(),
+        round: count(row, 1),
+        outcome: string(row, 2).unwrap_or_default(),
+        recorded_at: time(row, 3).unwrap_or_default(),
+    }
 }
 
 /// Goes through rows, sorted by `n`, beside the commands, sorted alike.
@@ -166,15 +196,7 @@ async fn add_sayings(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), F
         }
     };
     for row in &said {
-        let said = ContradictionFacts {
-            arrival: int(row, 4).unwrap_or_default(),
-            result: row::bytes(row, 5).map(<[u8]>::to_vec),
-            evidence: string(row, 6),
-            source: string(row, 7).unwrap_or_default(),
-            round: count(row, 1),
-            outcome: string(row, 2).unwrap_or_default(),
-            recorded_at: time(row, 3).unwrap_or_default(),
-        };
+        let said = contradiction(row);
         of(row, &|command| command.contradictions.push(said.clone()));
     }
     if !said.is_empty() {

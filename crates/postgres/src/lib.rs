@@ -6,6 +6,8 @@
 mod act;
 mod alert;
 mod append;
+mod archive;
+mod books;
 mod claim;
 mod destination;
 mod enqueue;

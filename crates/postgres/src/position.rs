@@ -271,7 +271,7 @@ pub(crate) async fn end(group: &Group<'_>, open: &Delivery) -> Result<bool, Fail
     Ok(!group.tx.query(DELIVERY_END, &[&open.n, &token, &state]).await?.is_empty())
 }
 
-/// Inserts the receipt and counts it.
+/// Inserts the receipt, at the server's time, and counts it.
 pub(crate) async fn insert_receipt(
     group: &mut Group<'_>,
     subject: Subject<'_>,
@@ -296,7 +296,6 @@ pub(crate) async fn insert_receipt(
                 &micros(receipt.first_sent_at),
                 &bytes(digest),
                 &bytes(row_digest),
-                &receipt.recorded_at.get(),
                 &receipt.key_seq,
             ],
         )

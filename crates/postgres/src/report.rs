@@ -55,7 +55,11 @@ impl Reporting<'_> {
             return self.take_archived(group).await;
         };
         let Some(stands) = position::read(group, n).await? else {
-            return Ok(Reported::Refused(Reason::Ended));
+            // Archived while it was looked for; else its rows were lost.
+            return Ok(match self.take_archived(group).await? {
+                Reported::Unknown => Reported::Refused(Reason::Ended),
+                taken => taken,
+            });
         };
         let digests = digests_of(group, n, &stands).await?;
         let Stands { position: before, destination, ordering_key, .. } = stands;

@@ -25,6 +25,9 @@ use crate::tx::Tx;
 use crate::url::{self, Target};
 use crate::wake::Wake;
 
+/// One read in a snapshot of its own.
+pub(crate) use port::snapshot;
+
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,7 +64,7 @@ impl From<Failure> for OpenError {
 ///
 /// [`Store::changed`]: counterfoil_core::port::Store::changed
 pub struct PostgresStore {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     seen: AtomicU64,
 }
 
@@ -194,7 +197,7 @@ impl PostgresStore {
     }
 
     /// A transaction of reads that sees one moment.
-    async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
+    pub(crate) async fn snapshot(&self) -> Result<Tx<'_>, Failure> {
         self.inner.pool.snapshot().await
     }
 }

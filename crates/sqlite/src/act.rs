@@ -38,12 +38,18 @@ struct Known {
 
 impl Acting {
     pub(crate) fn new(deeds: Vec<Deed>, actor: Actor) -> Result<Self, StoreError> {
-        if actor.name.is_empty() || actor.name.len() > 255 {
-            let why = "an actor has a name of 1 to 255 bytes: say who acts";
-            return Err(StoreError::Broken(why.into()));
-        }
+        check_actor(&actor)?;
         Ok(Self { deeds, actor })
     }
+}
+
+/// Refuses who cannot be named in a record.
+pub(crate) fn check_actor(actor: &Actor) -> Result<(), StoreError> {
+    if (1..=255).contains(&actor.name.len()) {
+        return Ok(());
+    }
+    let why = "an actor has a name of 1 to 255 bytes: say who acts";
+    Err(StoreError::Broken(why.into()))
 }
 
 impl Work for Acting {

@@ -19,7 +19,7 @@ pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const SQLITE_MIN: i32 = 3_051_003;
 
 /// Statements held prepared per connection; more than the store has.
-const PREPARED_MAX: usize = 128;
+const PREPARED_MAX: usize = 256;
 
 /// Page cache per connection, in KiB.
 const CACHE_KIB: i64 = 8 * 1024;

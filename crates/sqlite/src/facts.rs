@@ -3,10 +3,10 @@
 //! Guarantees: a page is one snapshot and every table's rows of its range, orphans too. Does not:
 //! hold more than one page in memory.
 
-use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::laws::{
     AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts, RestoreFacts,
 };
+use counterfoil_core::domain::{Micros, ReceiptOutcome};
 use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
 use rusqlite::{Connection, Row, params};
@@ -30,19 +30,40 @@ pub(crate) fn facts(
     let mut numbers = numbers.collect::<rusqlite::Result<Vec<i64>>>()?;
     let last = numbers.len() <= limit;
     numbers.truncate(limit);
-    let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
-    if from.open_only {
-        // Between two open commands there may be any number of ended ones.
-        for (n, command) in numbers.iter().zip(&mut commands) {
-            read_range(store, n - 1, *n, std::slice::from_mut(command))?;
+    // Between two open commands there may be any number of ended ones.
+    let commands = if from.open_only {
+        of_numbers(store, &numbers)?
+    } else {
+        let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
+        if let Some(last) = numbers.last() {
+            read_range(store, from.after, *last, &mut commands)?;
         }
-    } else if let Some(last) = numbers.last() {
-        read_range(store, from.after, *last, &mut commands)?;
+        with_words(store, commands)?
+    };
+    Ok(Facts { now, last, commands })
+}
+
+/// The facts of these commands, in this order.
+pub(crate) fn of_numbers(
+    store: &Connection,
+    numbers: &[i64],
+) -> rusqlite::Result<Vec<CommandFacts>> {
+    let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
+    for (n, command) in numbers.iter().zip(&mut commands) {
+        read_range(store, n - 1, *n, std::slice::from_mut(command))?;
     }
+    with_words(store, commands)
+}
+
+/// With what stands under their names.
+fn with_words(
+    store: &Connection,
+    mut commands: Vec<CommandFacts>,
+) -> rusqlite::Result<Vec<CommandFacts>> {
     add_events(store, &mut commands)?;
     add_contradictions(store, &mut commands)?;
     add_people_and_tombstones(store, &mut commands)?;
-    Ok(Facts { now, last, commands })
+    Ok(commands)
 }
 
 fn unknown(n: i64) -> CommandFacts {
@@ -77,27 +98,54 @@ fn read_range(
         Ok(())
     })?;
     each(store, Sql::FactsReceipt, (after, last), commands, |row, command| {
-        command.receipts.push(ReceiptFacts {
-            arrival: int(row, 14)?.unwrap_or_default(),
-            receipt: row::receipt(row, 0)?,
-            destination: lossy(row, 11)?.unwrap_or_default(),
-            digest: digest(row, 12)?,
-            row_digest: digest(row, 13)?,
-        });
+        command.receipts.push(receipt(row)?);
+        let outcome = lossy(row, 2)?.unwrap_or_default();
+        if ReceiptOutcome::from_name(&outcome).is_none() {
+            command.strange_outcomes.push(outcome);
+        }
         Ok(())
     })?;
     each(store, Sql::FactsAttempt, (after, last), commands, |row, command| {
-        command.attempts.push(AttemptFacts {
-            arrival: int(row, 5)?.unwrap_or_default(),
-            token: int(row, 6)?.unwrap_or_default(),
-            started_at: time(row, 7)?,
-            reason: lossy(row, 8)?,
-            round: count(row, 1)?,
-            purpose: lossy(row, 2)?.unwrap_or_default(),
-            outcome: lossy(row, 3)?.unwrap_or_default(),
-            ended_at: time(row, 4)?.unwrap_or_default(),
-        });
+        command.attempts.push(attempt(row)?);
         Ok(())
+    })
+}
+
+/// A receipt in the columns of `facts_receipt.sql`.
+pub(crate) fn receipt(row: &Row<'_>) -> rusqlite::Result<ReceiptFacts> {
+    Ok(ReceiptFacts {
+        arrival: int(row, 14)?.unwrap_or_default(),
+        receipt: row::receipt(row, 0)?,
+        destination: lossy(row, 11)?.unwrap_or_default(),
+        digest: digest(row, 12)?,
+        row_digest: digest(row, 13)?,
+    })
+}
+
+/// An attempt in the columns of `facts_attempt.sql`.
+pub(crate) fn attempt(row: &Row<'_>) -> rusqlite::Result<AttemptFacts> {
+    Ok(AttemptFacts {
+        arrival: int(row, 5)?.unwrap_or_default(),
+        token: int(row, 6)?.unwrap_or_default(),
+        started_at: time(row, 7)?,
+        reason: lossy(row, 8)?,
+        round: count(row, 1)?,
+        purpose: lossy(row, 2)?.unwrap_or_default(),
+        outcome: lossy(row, 3)?.unwrap_or_default(),
+        ended_at: time(row, 4)?.unwrap_or_default(),
+    })
+}
+
+/// A contradiction in the columns of `contradiction_of_command.sql`.
+pub(crate) fn contradiction(row: &Row<'_>) -> rusqlite::Result<ContradictionFacts> {
+    Ok(ContradictionFacts {
+        arrival: int(row, 6)?.unwrap_or_default(),
+        result: row::bytes(row, 2)?.map(<[u8]>::to_vec),
+        evidence: lossy(row, 3)?,
+        source: lossy(row, 4)?.unwrap_or_default(),
+        round: count(row, 0)?,
+        outcome: lossy(row, 1)?.unwrap_or_default(),
+        recorded_at: time(row, 5)?.unwrap_or_default(),
     })
 }
 
@@ -144,17 +192,7 @@ fn add_contradictions(store: &Connection, commands: &mut [CommandFacts]) -> rusq
     let mut said = store.prepare_cached(Sql::ContradictionOfCommand.text())?;
     let mut looked = store.prepare_cached(Sql::ActionAcknowledging.text())?;
     for command in commands {
-        let rows = said.query_map([&command.id], |row| {
-            Ok(ContradictionFacts {
-                arrival: int(row, 6)?.unwrap_or_default(),
-                result: row::bytes(row, 2)?.map(<[u8]>::to_vec),
-                evidence: lossy(row, 3)?,
-                source: lossy(row, 4)?.unwrap_or_default(),
-                round: count(row, 0)?,
-                outcome: lossy(row, 1)?.unwrap_or_default(),
-                recorded_at: time(row, 5)?.unwrap_or_default(),
-            })
-        })?;
+        let rows = said.query_map([&command.id], contradiction)?;
         command.contradictions = rows.collect::<rusqlite::Result<_>>()?;
         if !command.contradictions.is_empty() {
             let looked = looked.query_map([&command.id], |row| time(row, 0))?;

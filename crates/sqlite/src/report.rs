@@ -62,7 +62,7 @@ impl Work for Reporting {
 
 impl Reporting {
     /// The command's tombstone alone stands, or nothing.
-    fn report_archived(&self, group: &mut Group<'_>) -> rusqlite::Result<Reported> {
+    pub(crate) fn report_archived(&self, group: &mut Group<'_>) -> rusqlite::Result<Reported> {
         let id = self.command_id.as_str();
         let archived = group.sql(Sql::ArchivedRow)?.query_row([id], |row| {
             Ok((row::lossy(row, 4)?.unwrap_or_default(), row::count(row, 5)?))

@@ -4,14 +4,16 @@
 //! one changes nothing and is recorded. Plain success, the common case, touches no row but the
 //! delivery's end and the receipt. Does not: claim.
 
+use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Delivery, Input, Next, Outcome, Position, Reason, ReceiptOutcome, State, Transition, transition,
 };
-use counterfoil_core::port::store::{Claimed, Ended, Renew, Settle, Settled};
+use counterfoil_core::port::store::{Claimed, Ended, Renew, Reported, Settle, Settled};
 
 use crate::group::Group;
 use crate::lane::Lane;
 use crate::position::{self, Stands, Subject, Written};
+use crate::report::Reporting;
 use crate::row;
 use crate::sql::Sql;
 
@@ -34,7 +36,7 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
     }
     let Some(Stands { position: before, digests: stored, .. }) = position::read(group, subject.n)?
     else {
-        return Ok(Settled::Ignored(Reason::Ended));
+        return settle_archived(group, settle);
     };
     let input = input(settle, ended_as(group, claimed, &before)?);
     // The attempt of another lease proves nothing about the row as it stands now.
@@ -48,6 +50,26 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
         Written::Contradicted => Settled::Contradicted,
         Written::Ignored(reason) | Written::Refused(reason) => Settled::Ignored(reason),
     })
+}
+
+/// A settle so late that nothing but a tombstone is left: `Completed` is the receiver's own word, and
+/// kept beside it where it says otherwise.
+fn settle_archived(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result<Settled> {
+    let ignored = Settled::Ignored(Reason::Ended);
+    let Ended::Outcome(Outcome::Completed { result, evidence }) = &settle.ended else {
+        return Ok(ignored);
+    };
+    let report = Report {
+        outcome: ReceiptOutcome::Completed,
+        result: Some(result.bytes.clone()),
+        evidence: Some(evidence.clone()),
+        source: "late attempt".into(),
+        token: None,
+        equals_earlier: false,
+    };
+    let command_id = settle.claimed.command.command_id.clone();
+    let reported = Reporting { command_id, report }.report_archived(group)?;
+    Ok(if reported == Reported::Contradiction { Settled::Contradicted } else { ignored })
 }
 
 fn input(settle: &Settle, ended_as: Option<ReceiptOutcome>) -> Input {

@@ -2,6 +2,10 @@
 
 -- SHA-256 over the other columns of a tombstone, so that a change of any of them is seen.
 ALTER TABLE counterfoil_archived ADD COLUMN row_digest BLOB;
+-- For the audit, which asks of a lane with missing places whether one of it was archived: written by
+-- the archive only.
+CREATE INDEX counterfoil_archived_lane
+  ON counterfoil_archived(destination, ordering_key) WHERE ordering_key IS NOT NULL;
 
 -- Written by audit, archive and erase only. The version rises with each write, so that two of them
 -- never write over each other.

@@ -64,6 +64,7 @@ pub(crate) async fn in_memory(options: ApiOptions) -> Scene<MemoryStore> {
             digest: Digest::of(b""),
             outcome: outcome.into(),
             rounds: 1,
+            file: "a.jsonl.zst".into(),
         };
         scene.store.with_rows(|rows| rows.archived.insert(id.into(), tombstone));
     };

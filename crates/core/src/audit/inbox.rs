@@ -8,8 +8,9 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 
+use super::page::Pages;
 use super::report::{AuditReport, Findings};
-use super::{KEEP, PAGE, goes_on};
+use super::{KEEP, PAGE};
 use crate::domain::laws::{CommandFacts, Law, Violation, law};
 use crate::domain::{Micros, Receipt, ReceiptOutcome};
 use crate::port::Store;
@@ -141,9 +142,8 @@ async fn ours_first<S: Store, B: InboxBook>(
     options: &InboxMatch,
     findings: &mut Findings,
 ) -> Result<(), MatchError<B::Error>> {
-    let mut from = FactsFrom::default();
-    loop {
-        let facts = store.facts(from, options.page.max(1)).await.map_err(MatchError::Store)?;
+    let mut pages = Pages::new(store, FactsFrom::default(), options.page.max(1));
+    while let Some(facts) = pages.next().await.map_err(MatchError::Store)? {
         let ended = |facts: &CommandFacts| {
             let receipts = facts.receipts.iter().map(|entry| &entry.receipt);
             let newest = receipts.max_by_key(|receipt| receipt.round)?;
@@ -159,13 +159,8 @@ async fn ours_first<S: Store, B: InboxBook>(
         for ((id, newest, acted), entry) in ended.into_iter().zip(found) {
             findings.add(compare(&id, &newest, acted, entry.as_ref()));
         }
-        match facts.commands.last() {
-            Some(last) if !facts.last => {
-                from.after = goes_on(&from.after, last.n).map_err(MatchError::Store)?;
-            }
-            _ => return Ok(()),
-        }
     }
+    Ok(())
 }
 
 /// Whether any round of the command ended with an effect.

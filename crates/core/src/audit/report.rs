@@ -2,7 +2,8 @@
 //!
 //! Guarantees: every violation is counted, a bounded number is kept. Does not: print.
 
-use crate::domain::laws::Violation;
+use super::pass::Pass;
+use crate::domain::laws::{Violation, law};
 
 /// How much was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,27 @@ pub struct Checked {
     pub keys: u64,
     /// Contradictions that somebody has looked into, so that they break no law any more.
     pub acknowledged: u64,
+    /// Tombstones of archived commands.
+    pub archived: u64,
+    /// Completed commands that the receiver was asked about by key.
+    pub asked: u64,
+}
+
+impl Checked {
+    /// Both in one.
+    #[must_use]
+    pub const fn and(mut self, other: Self) -> Self {
+        self.commands += other.commands;
+        self.events += other.events;
+        self.lanes += other.lanes;
+        self.destinations += other.destinations;
+        self.expected += other.expected;
+        self.keys += other.keys;
+        self.acknowledged += other.acknowledged;
+        self.archived += other.archived;
+        self.asked += other.asked;
+        self
+    }
 }
 
 /// What an audit came to.
@@ -36,38 +58,40 @@ pub struct AuditReport {
     pub violations: Vec<Violation>,
     /// How many violations there are in all.
     pub found: u64,
+    /// Commands that stood with neither a delivery nor a receipt and are uncertain now; at most as
+    /// many as violations are kept.
+    pub mended: Vec<String>,
+    /// From where it looked, and what became of the seal; `None` for an audit without one.
+    pub pass: Option<Pass>,
 }
 
 impl AuditReport {
     /// Both reports in one.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        let (mine, theirs) = (&mut self.checked, other.checked);
-        mine.commands += theirs.commands;
-        mine.events += theirs.events;
-        mine.lanes += theirs.lanes;
-        mine.destinations += theirs.destinations;
-        mine.expected += theirs.expected;
-        mine.keys += theirs.keys;
-        mine.acknowledged += theirs.acknowledged;
+        self.checked = self.checked.and(other.checked);
         self.holds &= other.holds;
         self.found += other.found;
         self.violations.extend(other.violations);
+        self.mended.extend(other.mended);
+        self.pass = self.pass.or(other.pass);
         self
     }
 }
 
 /// A report in the making.
+#[derive(Clone, Debug)]
 pub(super) struct Findings {
     pub(super) checked: Checked,
     kept: Vec<Violation>,
     found: u64,
     keep: usize,
+    mended: Vec<String>,
 }
 
 impl Findings {
     pub(super) fn new(keep: usize) -> Self {
-        Self { checked: Checked::default(), kept: Vec::new(), found: 0, keep }
+        Self { checked: Checked::default(), kept: Vec::new(), found: 0, keep, mended: Vec::new() }
     }
 
     pub(super) fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
@@ -79,8 +103,24 @@ impl Findings {
         }
     }
 
+    pub(super) fn mend(&mut self, ids: Vec<String>) {
+        let room = self.keep.saturating_sub(self.mended.len());
+        self.mended.extend(ids.into_iter().take(room));
+    }
+
+    pub(super) const fn holds(&self) -> bool {
+        self.found == 0
+    }
+
+    /// Whether it was told already that this command is contradicted.
+    pub(super) fn is_contradicted(&self, id: &str) -> bool {
+        let is_it = |found: &&Violation| found.code == law::CONTRADICTED.code;
+        self.kept.iter().filter(is_it).any(|found| found.ids.iter().any(|of| of == id))
+    }
+
     pub(super) fn into_report(self) -> AuditReport {
-        let Self { checked, kept, found, .. } = self;
-        AuditReport { holds: found == 0, checked, violations: kept, found }
+        let Self { checked, kept, found, mended, .. } = self;
+        let holds = found == 0;
+        AuditReport { holds, checked, violations: kept, found, mended, pass: None }
     }
 }

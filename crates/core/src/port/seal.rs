@@ -11,6 +11,7 @@ use super::act::Actor;
 use super::archive::ActionRow;
 use super::read::Facts;
 use super::store::{Store, StoreError};
+use crate::domain::laws::ContradictionFacts;
 use crate::domain::{EventRow, Micros};
 
 /// How far a store is complete: a row at or below it stands now, or will never.
@@ -93,6 +94,17 @@ pub trait Audited: Store {
         after: i64,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<ActionRow>, StoreError>> + Send;
+
+    /// The reports that said otherwise and arrived after `after`, at most `limit`, in the order of
+    /// arrival, each with the id of its command, archived ones included.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn contradictions(
+        &self,
+        after: i64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<(String, ContradictionFacts)>, StoreError>> + Send;
 
     /// The seal of the newest audit that held.
     ///

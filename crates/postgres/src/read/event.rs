@@ -4,6 +4,7 @@
 
 use counterfoil_core::domain::laws::EventFacts;
 use counterfoil_core::domain::{EventRow, Kind, Stream};
+use tokio_postgres::Row;
 
 use crate::failure::Failure;
 use crate::row::{bytes, int, string, text, time};
@@ -22,21 +23,23 @@ pub(crate) async fn load(
 ) -> Result<Vec<EventRow>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx.query(LOAD, &[&stream.as_str(), &after, &limit]).await?;
-    let event = |row| {
-        let seq = int(row, 0).unwrap_or(0);
-        let kind = Kind::from_bytes(text(row, 1).unwrap_or_default().as_bytes());
-        let unreadable = |why| Failure::broken(format!("event {seq} of stream {stream}: {why}"));
-        Ok(EventRow {
-            stream: stream.clone(),
-            seq,
-            kind: kind.map_err(unreadable)?,
-            body: bytes(row, 2).unwrap_or_default().to_vec(),
-            cause: string(row, 3),
-            commands: int(row, 4).unwrap_or(0),
-            recorded_at: time(row, 5).unwrap_or_default(),
-        })
-    };
-    rows.iter().map(event).collect()
+    rows.iter().map(|event| row(event, stream)).collect()
+}
+
+/// An event of a stream: seq, kind, body, cause, commands, recorded_at.
+pub(crate) fn row(row: &Row, stream: &Stream) -> Result<EventRow, Failure> {
+    let seq = int(row, 0).unwrap_or(0);
+    let kind = Kind::from_bytes(text(row, 1).unwrap_or_default().as_bytes());
+    let unreadable = |why| Failure::broken(format!("event {seq} of stream {stream}: {why}"));
+    Ok(EventRow {
+        stream: stream.clone(),
+        seq,
+        kind: kind.map_err(unreadable)?,
+        body: bytes(row, 2).unwrap_or_default().to_vec(),
+        cause: string(row, 3),
+        commands: int(row, 4).unwrap_or(0),
+        recorded_at: time(row, 5).unwrap_or_default(),
+    })
 }
 
 /// What stands about the events after a stream and seq, at most `limit`.

@@ -61,7 +61,7 @@ pub(crate) async fn list(
 }
 
 /// The number of the command.
-pub(super) async fn number(tx: &Tx<'_>, id: &str) -> Result<Option<i64>, Failure> {
+pub(crate) async fn number(tx: &Tx<'_>, id: &str) -> Result<Option<i64>, Failure> {
     let row = tx.query_opt(NUMBER, &[&asked(id)]).await?;
     Ok(row.and_then(|row| int(&row, 0)))
 }

@@ -14,6 +14,6 @@ pub(crate) mod status;
 
 /// A text to look for. The server stores no NUL and refuses to be asked for one; an empty text is
 /// no name of anything.
-fn asked(text: &str) -> &str {
+pub(crate) fn asked(text: &str) -> &str {
     if text.contains('\0') { "" } else { text }
 }

@@ -87,8 +87,8 @@ pub(crate) async fn totals(tx: &Tx<'_>) -> Result<Vec<Totals>, Failure> {
     for (destination, count) in outbox.iter().map(summed) {
         of(destination, &|totals| totals.outbox = count);
     }
-    for (destination, count) in archived.iter().map(summed) {
-        of(destination, &|totals| totals.archived = count);
+    for (destination, _, count) in archived.iter().map(counted) {
+        of(destination, &|totals| totals.archived += count);
     }
     for (destination, count) in tx.query(TOTALS_OPEN, &[]).await?.iter().map(summed) {
         of(destination, &|totals| totals.open = count);
@@ -97,9 +97,10 @@ pub(crate) async fn totals(tx: &Tx<'_>) -> Result<Vec<Totals>, Failure> {
     for (destination, outcome, count) in tally.iter().map(counted) {
         of(destination, &|totals| totals.tally.push((outcome.clone(), count, 0)));
     }
-    for (destination, outcome, count) in ended.iter().map(counted) {
+    // A tombstone tells how the newest receipt of its command ended it.
+    for (destination, outcome, count) in ended.iter().chain(&archived).map(counted) {
         of(destination, &|totals| match totals.tally.iter_mut().find(|entry| entry.0 == outcome) {
-            Some(entry) => entry.2 = count,
+            Some(entry) => entry.2 += count,
             None => totals.tally.push((outcome.clone(), 0, count)),
         });
     }

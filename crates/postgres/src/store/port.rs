@@ -35,7 +35,7 @@ use crate::{destination, exchange, facts, read};
 
 impl PostgresStore {
     /// Writes in a transaction of its own, and wakes who waits for such a write.
-    async fn write<W: Work>(&self, work: W) -> Result<W::Answer, StoreError> {
+    pub(crate) async fn write<W: Work>(&self, work: W) -> Result<W::Answer, StoreError> {
         let answer = self.inner.pool.transact(&work).await?;
         if work.wakes(&answer) {
             self.inner.wake.wake();
@@ -44,14 +44,18 @@ impl PostgresStore {
     }
 
     /// Ends a transaction of reads.
-    async fn done<T>(&self, tx: Tx<'_>, read: Result<T, Failure>) -> Result<T, StoreError> {
+    pub(crate) async fn done<T>(
+        &self,
+        tx: Tx<'_>,
+        read: Result<T, Failure>,
+    ) -> Result<T, StoreError> {
         tx.rollback().await;
         Ok(read?)
     }
 }
 
 /// One read in a snapshot of its own.
-macro_rules! read {
+macro_rules! snapshot {
     ($store:expr, |$tx:ident| $read:expr) => {{
         let snapshot = $store.snapshot().await?;
         let $tx = &snapshot;
@@ -59,6 +63,7 @@ macro_rules! read {
         $store.done(snapshot, read).await
     }};
 }
+pub(crate) use snapshot;
 
 impl Store for PostgresStore {
     fn source(&self) -> Arc<str> {
@@ -89,7 +94,7 @@ impl Store for PostgresStore {
         after: i64,
         limit: usize,
     ) -> Result<Vec<EventRow>, StoreError> {
-        read!(self, |tx| read::event::load(tx, stream, after, limit))
+        snapshot!(self, |tx| read::event::load(tx, stream, after, limit))
     }
 
     async fn declare(
@@ -124,7 +129,7 @@ impl Store for PostgresStore {
     }
 
     async fn remaining(&self, destinations: &[Destination]) -> Result<Remaining, StoreError> {
-        read!(self, |tx| read::due::remaining(tx, destinations))
+        snapshot!(self, |tx| read::due::remaining(tx, destinations))
     }
 
     async fn report(&self, command_id: &CommandId, report: Report) -> Result<Reported, StoreError> {
@@ -141,7 +146,7 @@ impl Store for PostgresStore {
         destination: &Destination,
         except: &CommandId,
     ) -> Result<Option<CommandId>, StoreError> {
-        read!(self, |tx| read::control::newest_completed(tx, destination, except))
+        snapshot!(self, |tx| read::control::newest_completed(tx, destination, except))
     }
 
     async fn act(&self, deeds: Vec<Deed>, actor: Actor) -> Result<Vec<Acted>, StoreError> {
@@ -164,7 +169,7 @@ impl Store for PostgresStore {
         after: Option<(String, String)>,
         limit: usize,
     ) -> Result<Vec<LaneFacts>, StoreError> {
-        read!(self, |tx| read::lane::lane_facts(tx, after, limit))
+        snapshot!(self, |tx| read::lane::lane_facts(tx, after, limit))
     }
 
     async fn pause(
@@ -179,7 +184,7 @@ impl Store for PostgresStore {
     }
 
     async fn contracts(&self) -> Result<BTreeMap<String, Option<Contract>>, StoreError> {
-        read!(self, |tx| destination::contracts(tx))
+        snapshot!(self, |tx| destination::contracts(tx))
     }
 
     async fn restored(&self, at: Micros, actor: &str) -> Result<u64, StoreError> {
@@ -187,19 +192,19 @@ impl Store for PostgresStore {
     }
 
     async fn status(&self) -> Result<Status, StoreError> {
-        read!(self, |tx| read::status::status(tx))
+        snapshot!(self, |tx| read::status::status(tx))
     }
 
     async fn list(&self, filter: Filter) -> Result<Vec<Listed>, StoreError> {
-        read!(self, |tx| read::list::list(tx, &filter))?
+        snapshot!(self, |tx| read::list::list(tx, &filter))?
     }
 
     async fn show(&self, command_id: &str) -> Result<Option<Story>, StoreError> {
-        read!(self, |tx| read::show::show(tx, command_id))
+        snapshot!(self, |tx| read::show::show(tx, command_id))
     }
 
     async fn facts(&self, from: FactsFrom, limit: usize) -> Result<Facts, StoreError> {
-        read!(self, |tx| facts::facts(tx, from, limit))
+        snapshot!(self, |tx| facts::facts(tx, from, limit))
     }
 
     async fn event_facts(
@@ -207,11 +212,11 @@ impl Store for PostgresStore {
         after: Option<(String, i64)>,
         limit: usize,
     ) -> Result<Vec<EventFacts>, StoreError> {
-        read!(self, |tx| read::event::event_facts(tx, after, limit))
+        snapshot!(self, |tx| read::event::event_facts(tx, after, limit))
     }
 
     async fn totals(&self) -> Result<Vec<Totals>, StoreError> {
-        read!(self, |tx| read::status::totals(tx))
+        snapshot!(self, |tx| read::status::totals(tx))
     }
 
     async fn expected(
@@ -220,10 +225,10 @@ impl Store for PostgresStore {
         offset: u64,
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
-        read!(self, |tx| read::expected::expected(tx, sql, offset, limit))
+        snapshot!(self, |tx| read::expected::expected(tx, sql, offset, limit))
     }
 
     async fn known(&self, ids: &[String]) -> Result<Vec<bool>, StoreError> {
-        read!(self, |tx| read::expected::known(tx, ids))
+        snapshot!(self, |tx| read::expected::known(tx, ids))
     }
 }

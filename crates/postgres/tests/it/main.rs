@@ -7,6 +7,7 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod corrupted;
 mod fault;
 mod functions;
 mod guards;

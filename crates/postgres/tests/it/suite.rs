@@ -59,7 +59,7 @@ pub(crate) struct PostgresHands {
     server_clock: ServerClock,
     clock: ManualClock,
     store: PostgresStore,
-    schema: TestSchema,
+    pub(crate) schema: TestSchema,
 }
 
 pub(crate) async fn make() -> PostgresHands {
@@ -134,6 +134,15 @@ impl Hands for PostgresHands {
         })
     }
 
+    fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let lose = "DELETE FROM cf.delivery WHERE n =
+                          (SELECT n FROM cf.outbox WHERE command_id = $1)";
+            let forger = self.schema.forger().await;
+            assert_eq!(forger.execute(lose, &[&command_id]).await.unwrap(), 1);
+        })
+    }
+
     fn commits(&self) -> BoxFuture<'_, u64> {
         Box::pin(async {
             let tables = [
@@ -173,3 +182,4 @@ impl Hands for PostgresHands {
 }
 
 counterfoil_testkit::store_suite!(make);
+counterfoil_testkit::audit_suite!(make);

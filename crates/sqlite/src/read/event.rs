@@ -3,8 +3,8 @@
 //! Guarantees: in order of seq. Does not: interpret a body.
 
 use counterfoil_core::domain::laws::EventFacts;
-use counterfoil_core::domain::{EventRow, Kind, Stream};
-use rusqlite::{Connection, params};
+use counterfoil_core::domain::{EventRow, IdRefused, Kind, Stream};
+use rusqlite::{Connection, Row, params};
 
 use crate::row::{bytes, int, lossy, time};
 use crate::sql::Sql;
@@ -18,23 +18,39 @@ pub(crate) fn load(
 ) -> rusqlite::Result<Vec<EventRow>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = store.prepare_cached(Sql::EventLoad.text())?;
-    let rows = statement.query_map(params![stream.as_str(), after, limit], |row| {
-        let kind = bytes(row, 2)?.unwrap_or_default();
-        let kind = Kind::from_bytes(kind).map_err(|refused| {
-            let kind = rusqlite::types::Type::Text;
-            rusqlite::Error::FromSqlConversionFailure(2, kind, Box::new(refused))
-        })?;
-        Ok(EventRow {
-            stream: stream.clone(),
-            seq: int(row, 1)?.unwrap_or(0),
-            kind,
-            body: bytes(row, 3)?.unwrap_or_default().to_vec(),
-            cause: lossy(row, 4)?,
-            commands: int(row, 5)?.unwrap_or(0),
-            recorded_at: time(row, 6)?.unwrap_or_default(),
-        })
-    })?;
+    let rows = statement.query_map(params![stream.as_str(), after, limit], whole)?;
     rows.collect()
+}
+
+/// The events after a stream and seq, whole, at most `limit`.
+pub(crate) fn events(
+    store: &Connection,
+    after: Option<(String, i64)>,
+    limit: usize,
+) -> rusqlite::Result<Vec<EventRow>> {
+    let (stream, seq) = after.unwrap_or_default();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = store.prepare_cached(Sql::EventAfter.text())?;
+    let rows = statement.query_map(params![stream, seq, limit], whole)?;
+    rows.collect()
+}
+
+/// An event in the columns of `event_load.sql`.
+fn whole(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    Ok(EventRow {
+        stream: Stream::from_bytes(bytes(row, 0)?.unwrap_or_default()).map_err(unreadable)?,
+        seq: int(row, 1)?.unwrap_or(0),
+        kind: Kind::from_bytes(bytes(row, 2)?.unwrap_or_default()).map_err(unreadable)?,
+        body: bytes(row, 3)?.unwrap_or_default().to_vec(),
+        cause: lossy(row, 4)?,
+        commands: int(row, 5)?.unwrap_or(0),
+        recorded_at: time(row, 6)?.unwrap_or_default(),
+    })
+}
+
+fn unreadable(refused: IdRefused) -> rusqlite::Error {
+    let kind = rusqlite::types::Type::Text;
+    rusqlite::Error::FromSqlConversionFailure(0, kind, Box::new(refused))
 }
 
 /// What stands about the events after a stream and seq, at most `limit`.
@@ -57,19 +73,21 @@ pub(crate) fn event_facts(
     })?;
     let mut facts = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     for event in &mut facts {
-        event.found = found(store, &event.stream, event.seq)?;
+        event.found = found(store, event)?;
     }
     Ok(facts)
 }
 
 /// How many commands carry that stream and seq. Their ids are generated, `{stream}:{seq}:{idx}`,
 /// and `;` is the character after `:`; so the index of ids finds them.
-fn found(store: &Connection, stream: &str, seq: i64) -> rusqlite::Result<i64> {
+fn found(store: &Connection, event: &EventFacts) -> rusqlite::Result<i64> {
+    let EventFacts { stream, seq, commands, .. } = event;
     let (from, until) = (format!("{stream}:{seq}:"), format!("{stream}:{seq};"));
     let mut outbox = store.prepare_cached(Sql::EventCommands.text())?;
     let open: i64 = outbox.query_row(params![from, until, stream, seq], |row| row.get(0))?;
     let mut archived = store.prepare_cached(Sql::EventArchived.text())?;
     let idx_at = i64::try_from(from.chars().count()).unwrap_or(i64::MAX).saturating_add(1);
-    let ended: i64 = archived.query_row(params![from, until, idx_at], |row| row.get(0))?;
+    let ended = params![from, until, idx_at, commands];
+    let ended: i64 = archived.query_row(ended, |row| row.get(0))?;
     Ok(open + ended)
 }

@@ -3,8 +3,10 @@
 //! Guarantees: each read is one snapshot of a connection that cannot write; rows are decoded one
 //! by one. Does not: decide anything.
 
+pub(crate) mod arrived;
 pub(crate) mod control;
 pub(crate) mod due;
+pub(crate) mod ended;
 pub(crate) mod event;
 pub(crate) mod expected;
 pub(crate) mod lane;

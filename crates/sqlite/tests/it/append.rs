@@ -59,7 +59,8 @@ async fn an_archived_id_is_taken_too() {
     let (folder, store) = fresh();
     let (own, _) = counterfoil_sqlite::open_own(&folder.path().join("s.db")).unwrap();
     own.execute_batch(
-        "INSERT INTO counterfoil_archived VALUES \
+        "INSERT INTO counterfoil_archived(command_id, destination, kind, ordering_key, \
+         digest, outcome, rounds, file) VALUES \
          ('订单-1:1:1', 'shipping', 'ship', NULL, x'00', 'completed', 1, 'f')",
     )
     .unwrap();

@@ -49,7 +49,8 @@ pub(crate) const STATES: &str = "
   INSERT INTO counterfoil_tally VALUES ('d', 'completed', 4), ('d', 'rejected', 1);
   INSERT INTO counterfoil_contradiction VALUES
     ('contradicted-1', 1, 'rejected', NULL, 'e', 'report', 1);
-  INSERT INTO counterfoil_archived VALUES
+  INSERT INTO counterfoil_archived(command_id, destination, kind, ordering_key,
+      digest, outcome, rounds, file) VALUES
     ('a-1', 'd', 'k', NULL, zeroblob(32), 'completed', 1, 'f');
   INSERT INTO counterfoil_attempt VALUES (5, 1, 95, 'send', 'unknown', 'timeout', 1, 2);
   INSERT INTO counterfoil_event VALUES ('s', 1, 'started', 'b', 'start-1', 0, 1764421200000000);
@@ -85,9 +86,10 @@ impl Fixture {
     pub(crate) fn with_states() -> Self {
         let fixture = Self::empty();
         fixture.own.execute_batch(STATES).unwrap();
-        // A note about a lane, which versions before 8 had no table for.
-        let freed = "INSERT INTO counterfoil_lane_freed VALUES ('d', 'key')";
-        fixture.own.execute_batch(freed).unwrap();
+        // A note about a lane and a seal, which versions before 8 and 9 had no tables for.
+        let later = "INSERT INTO counterfoil_lane_freed VALUES ('d', 'key');
+                     INSERT INTO counterfoil_seal VALUES (1, 1, '{}', 1764421200000000);";
+        fixture.own.execute_batch(later).unwrap();
         fixture
     }
 

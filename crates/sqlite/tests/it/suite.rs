@@ -30,7 +30,10 @@ impl SqliteHands {
 }
 
 pub(crate) async fn make() -> SqliteHands {
-    let folder = tempfile::tempdir().unwrap();
+    make_in(tempfile::tempdir().unwrap())
+}
+
+pub(crate) fn make_in(folder: TempDir) -> SqliteHands {
     let path = folder.path().join("s.db");
     init(&path, Some("urn:test")).unwrap();
     let clock = ManualClock::default();
@@ -90,6 +93,13 @@ impl Hands for SqliteHands {
         Box::pin(async {})
     }
 
+    fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        let lose = "DELETE FROM counterfoil_delivery WHERE n =
+                      (SELECT n FROM counterfoil_outbox WHERE command_id = ?1)";
+        assert_eq!(self.own().execute(lose, [command_id]).unwrap(), 1);
+        Box::pin(async {})
+    }
+
     fn commits(&self) -> BoxFuture<'_, u64> {
         let stranger = self.stranger.lock().unwrap();
         let version: i64 = stranger.query_row("PRAGMA data_version", [], |row| row.get(0)).unwrap();
@@ -107,3 +117,4 @@ impl Hands for SqliteHands {
 }
 
 counterfoil_testkit::store_suite!(make);
+counterfoil_testkit::audit_suite!(make);

@@ -69,7 +69,8 @@ fn rows(path: &PathBuf) -> Vec<String> {
         let columns = format!(
             "SELECT name FROM pragma_table_info('{table}') \
              WHERE NOT ('{table}' = 'counterfoil_delivery' AND name IN ('expires_at', 'turn')) \
-               AND NOT ('{table}' = 'counterfoil_lane' AND name = 'n')"
+               AND NOT ('{table}' = 'counterfoil_lane' AND name = 'n') \
+               AND NOT ('{table}' = 'counterfoil_archived' AND name = 'row_digest')"
         );
         let columns = list(&columns).join(") || ', ' || quote(");
         rows.extend(list(&format!("SELECT '{table} ' || quote({columns}) FROM {table}")));

@@ -205,7 +205,8 @@ fn redeliver(folder: &TempDir) {
 async fn an_archived_command_is_compared_by_its_outcome() {
     let (folder, _store, mut worker) = shared().await;
     let (own, _) = open_own(&folder.path().join("s.db")).unwrap();
-    let archived = "INSERT INTO counterfoil_archived VALUES \
+    let archived = "INSERT INTO counterfoil_archived(command_id, destination, kind, ordering_key, \
+                    digest, outcome, rounds, file) VALUES \
                     ('a', 'shipping', 'k', NULL, zeroblob(32), 'completed', 2, 'f')";
     own.execute(archived, []).unwrap();
     let work = begin(&mut worker);

@@ -66,7 +66,8 @@ fn an_archived_id_is_compared_by_its_digest() {
     let (own, _) = open_own(&folder.path().join("s.db")).unwrap();
     let digest = Digest::of(&command("a").body);
     own.execute(
-        "INSERT INTO counterfoil_archived VALUES ('a', 'shipping', 'order.paid', NULL, ?1, \
+        "INSERT INTO counterfoil_archived(command_id, destination, kind, ordering_key, \
+         digest, outcome, rounds, file) VALUES ('a', 'shipping', 'order.paid', NULL, ?1, \
          'completed', 1, 'f')",
         [digest.as_bytes()],
     )

@@ -37,6 +37,9 @@ pub trait Hand: Send + Sync {
     /// An expression whose text is the SQL literal of a column.
     fn literal(&self, column: &Column) -> String;
 
+    /// A literal as SQL takes it for a value of the column.
+    fn value(&self, column: &Column, literal: &str) -> String;
+
     /// The column by which one row is found and that is none of the table's; `None`: by all.
     fn place(&self, table: &str) -> Option<&'static str>;
 

@@ -11,14 +11,18 @@
 
 mod change;
 mod hand;
+mod reasons;
 mod scene;
+mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use counterfoil_core::port::BoxFuture;
+use counterfoil_core::audit::{AuditOptions, How as HowMuch, audit_sealed};
+use counterfoil_core::port::{Archive, Audited, BoxFuture};
 
 pub use change::{Change, How};
 pub use hand::{Column, Hand, Holds};
+pub use table::{holds_page, table, unexplained};
 
 use crate::exercise_store::Hands;
 
@@ -62,51 +66,107 @@ struct Row {
 }
 
 /// Fills an empty store with every kind of row.
-pub async fn fill<H: Hands>(hands: &H) {
+pub async fn fill<H: Hands>(hands: &H)
+where
+    H::Store: Archive,
+{
     scene::fill(hands).await;
 }
 
-/// Corrupts every row in every way; `audit` answers the codes that it tells, and leaves the store
-/// as it was.
+/// Everything that an audit tells; one that cannot be made is told as `refused`. It writes the
+/// seal, as audits do.
+pub async fn audit<S: Audited + Archive>(store: &S) -> BTreeSet<&'static str> {
+    match audit_sealed(store, AuditOptions::default(), HowMuch::default().full()).await {
+        Ok(report) => report.violations.iter().map(|violation| violation.code).collect(),
+        Err(_) => BTreeSet::from(["refused"]),
+    }
+}
+
+/// Whether the audit has a seal to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sealed {
+    /// None was ever made.
+    No,
+    /// An audit held right before the corruption.
+    Before,
+}
+
+/// Corrupts every row in every way; `audit` answers the codes that it tells.
 ///
 /// # Panics
 /// If the store is not sound to begin with, or not the same again at the end.
 pub async fn corrupt(
     hand: &dyn Hand,
+    sealed: Sealed,
     audit: &(dyn Fn() -> BoxFuture<'static, BTreeSet<&'static str>> + Sync),
 ) -> Vec<Found> {
-    let found = audit().await;
-    assert!(found.is_empty(), "it is sound: {found:?}");
+    put_key(hand).await;
+    let seal = Seal::of(hand, sealed, audit).await;
     let mut all = Vec::new();
     for (table, label) in TABLES {
         let columns = hand.columns(&hand.table(table)).await;
-        let before = rows(hand, table, label, &columns).await;
-        for row in &before {
+        let mut before = rows(hand, table, label, &columns).await;
+        for row in &mut before {
             for change in changes(table, &columns, row) {
                 let Some(undo) = apply(hand, table, &columns, row, &change).await else {
                     continue;
                 };
                 let codes = audit().await;
-                undone(hand, &undo).await;
+                if let Some(place) = undone(hand, table, &undo).await {
+                    row.place = place;
+                }
+                seal.put_back(hand).await;
                 all.push((Case { table, row: row.label.clone(), change }, codes));
             }
         }
         let after = rows(hand, table, label, &columns).await;
-        let values = |rows: &[Row]| -> Vec<_> {
-            let mut values: Vec<_> = rows.iter().map(|row| row.values.clone()).collect();
-            values.sort();
-            values
-        };
         assert_eq!(values(&before), values(&after), "{table} is as it was");
     }
     let found = audit().await;
     assert!(found.is_empty(), "it is sound again: {found:?}");
+    seal.put_back(hand).await;
     all
+}
+
+fn values(rows: &[Row]) -> Vec<&Vec<String>> {
+    let mut values: Vec<_> = rows.iter().map(|row| &row.values).collect();
+    values.sort();
+    values
+}
+
+/// The seal that each audit begins with.
+struct Seal(Vec<String>);
+
+impl Seal {
+    async fn of(
+        hand: &dyn Hand,
+        sealed: Sealed,
+        audit: &(dyn Fn() -> BoxFuture<'static, BTreeSet<&'static str>> + Sync),
+    ) -> Self {
+        let found = audit().await;
+        assert!(found.is_empty(), "it is sound: {found:?}");
+        let name = hand.table("seal");
+        let columns = hand.columns(&name).await;
+        let mut put_back = vec![format!("DELETE FROM {name}")];
+        if sealed == Sealed::Before {
+            let stands = rows(hand, "seal", "'the seal'", &columns).await;
+            put_back.extend(stands.iter().map(|row| insert(hand, &name, &columns, row)));
+        }
+        let seal = Self(put_back);
+        seal.put_back(hand).await;
+        seal
+    }
+
+    async fn put_back(&self, hand: &dyn Hand) {
+        undone(hand, "seal", &self.0).await;
+    }
 }
 
 async fn rows(hand: &dyn Hand, table: &str, label: &str, columns: &[Column]) -> Vec<Row> {
     let name = hand.table(table);
-    let id = format!("(SELECT o.command_id FROM {} o WHERE o.n = t.n)", hand.table("outbox"));
+    // A mark stands for what an archive took, under no command.
+    let outbox = hand.table("outbox");
+    let id = format!("coalesce((SELECT o.command_id FROM {outbox} o WHERE o.n = t.n), 'a mark')");
     let label = match label.strip_prefix("#id") {
         Some(rest) => format!("{id}{rest}"),
         None if label.starts_with('\'') => label.to_owned(),
@@ -197,6 +257,7 @@ async fn apply(
     let place = hand.place(&name).map(|place| format!("CAST({place} AS text)"));
     let returning = place.unwrap_or_else(|| "'1'".into());
     let sql = if let Change::Alter { column, to, .. } = change {
+        let to = columns.iter().find(|one| one.name == *column).map(|one| hand.value(one, to))?;
         format!("UPDATE {name} SET {column} = {to} WHERE {} RETURNING {returning}", row.place)
     } else {
         let row = Row { values: values.clone(), label: String::new(), place: String::new() };
@@ -217,7 +278,8 @@ async fn apply(
 
 fn insert(hand: &dyn Hand, name: &str, columns: &[Column], row: &Row) -> String {
     let mut names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
-    let mut values = row.values.clone();
+    let values = columns.iter().zip(&row.values);
+    let mut values: Vec<_> = values.map(|(column, value)| hand.value(column, value)).collect();
     if let (Some(place), true, Some((_, number))) =
         (hand.place(name), hand.place_is_kept(), row.place.split_once(" = "))
         && !names.iter().any(|column| column == place)
@@ -254,8 +316,41 @@ fn duplicate(table: &str, columns: &[Column], row: &Row) -> Vec<String> {
     columns.iter().zip(&row.values).map(fresh).collect()
 }
 
-async fn undone(hand: &dyn Hand, undo: &Undo) {
+/// Takes a change back; where the row stands then, if it was written anew.
+async fn undone(hand: &dyn Hand, table: &str, undo: &Undo) -> Option<String> {
+    let mut place = None;
     for sql in undo {
-        hand.write(sql).await.unwrap_or_else(|error| panic!("{error}: {sql}"));
+        let is_insert = sql.starts_with("INSERT");
+        let column = hand.place(&hand.table(table)).filter(|_| is_insert);
+        let sql = match column {
+            Some(column) => format!("{sql} RETURNING CAST({column} AS text)"),
+            None => sql.clone(),
+        };
+        let rows = hand.write(&sql).await.unwrap_or_else(|error| panic!("{error}: {sql}"));
+        place = column.map(|column| format!("{column} = '{}'", rows[0][0]));
     }
+    place
+}
+
+/// A key of the receiver's book, which is no operation of a store.
+async fn put_key(hand: &dyn Hand) {
+    let name = hand.table("inbox");
+    let values = [
+        ("source", "'urn:shop'"),
+        ("key", "'order-1'"),
+        ("digest", "'abababababababababababababababababababababababababababababababab'"),
+        ("outcome", "'completed'"),
+        ("result", "'abababababababababababababababababababababababababababababababab'"),
+        ("received_at", "1767225600000000"),
+        ("expires_at", "1798761600000000"),
+    ];
+    let columns = hand.columns(&name).await;
+    let value = |(column, literal): &(&str, &str)| {
+        let column = columns.iter().find(|one| one.name == *column).unwrap();
+        hand.value(column, literal)
+    };
+    let names = values.map(|(column, _)| column).join(", ");
+    let values: Vec<_> = values.iter().map(value).collect();
+    let sql = format!("INSERT INTO {name}({names}) VALUES ({})", values.join(", "));
+    hand.write(&sql).await.unwrap_or_else(|error| panic!("{error}: {sql}"));
 }

@@ -11,10 +11,11 @@ use counterfoil_core::domain::{
     Answer, Asking, Command, CommandId, Contract, Destination, Event, Idempotent, Kind,
     OrderingKey, Outcome, ReceiptOutcome, ResultBody, Seed, Span, Stream, Terms,
 };
+use counterfoil_core::port::archive::{Buried, Erased};
 use counterfoil_core::port::store::{
     Append, ClaimFrom, Claimed, Declared, Ended, Exchange, Recorded, Reported, Settle,
 };
-use counterfoil_core::port::{Act, Acted, Actor, Deed, Store};
+use counterfoil_core::port::{Act, Acted, Actor, Archive, Deed, Store};
 
 use crate::exercise_store::Hands;
 
@@ -66,7 +67,10 @@ struct Scene<'h, H: Hands> {
 }
 
 /// Fills an empty store.
-pub(super) async fn fill<H: Hands>(hands: &H) {
+pub(super) async fn fill<H: Hands>(hands: &H)
+where
+    H::Store: Archive,
+{
     let scene = Scene { hands, store: hands.store() };
     for name in [SHOP, DESK, BANK, MAIL, QUEUE] {
         let to = Destination::new(name).unwrap();
@@ -77,11 +81,39 @@ pub(super) async fn fill<H: Hands>(hands: &H) {
     scene.ended().await;
     scene.ended_by_people().await;
     scene.decided().await;
+    scene.removed().await;
     scene.parked().await;
     scene.in_lanes().await;
     scene.under_way().await;
     scene.waiting().await;
     scene.pauses().await;
+    // Past the hour within which other writers may still record events of an earlier time.
+    scene.pass(7200);
+}
+
+impl<H: Hands> Scene<'_, H>
+where
+    H::Store: Archive,
+{
+    /// What was erased, and what was archived: each with a lane or a decision of its own, too.
+    async fn removed(&self) {
+        self.sent(command("erased", SHOP).header("X-Shop", "7"), completed()).await;
+        let ann = Actor { name: "ann".into(), reason: "asked for".into() };
+        let erased = self.store.erase("erased", ann, "asked for", None).await.unwrap();
+        assert_eq!(erased, Erased::Done);
+
+        self.sent(command("archived", SHOP), completed()).await;
+        self.sent(in_lane("lane-archived", SHOP, "E"), completed()).await;
+        self.record(in_lane("lane-after", IDLE, "F")).await;
+        self.act("lane-after", Act::Cancel).await;
+        self.record(in_lane("lane-last", IDLE, "F")).await;
+        let mut entries = Vec::new();
+        for id in ["archived", "lane-archived", "lane-after", "o-1:1:0"] {
+            entries.push(self.store.entry(id).await.unwrap().unwrap());
+        }
+        let buried = self.store.bury("2026-01.cf", entries, None).await.unwrap();
+        assert_eq!(buried, Buried::Done(vec![true; 4]));
+    }
 }
 
 impl<H: Hands> Scene<'_, H> {
@@ -262,8 +294,9 @@ impl<H: Hands> Scene<'_, H> {
                 self.pass(1);
             }
         }
-        let cancelled = "o-1:1:0";
-        self.act(cancelled, Act::Cancel).await;
+        for id in ["o-1:1:0", "o-2:1:1"] {
+            self.act(id, Act::Cancel).await;
+        }
     }
 
     /// One in each state that waits for a person.

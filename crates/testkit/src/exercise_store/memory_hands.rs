@@ -68,6 +68,14 @@ impl Hands for MemoryHands {
         Box::pin(async {})
     }
 
+    fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        self.store.with_rows(|rows| {
+            let n = rows.n_of(command_id).unwrap_or_default();
+            rows.deliveries.remove(&n);
+        });
+        Box::pin(async {})
+    }
+
     fn commits(&self) -> BoxFuture<'_, u64> {
         Box::pin(async { self.store.commits() })
     }

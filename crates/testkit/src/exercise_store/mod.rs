@@ -20,19 +20,25 @@
 
 mod acting;
 mod announcing;
+mod archive_cases;
+mod archiving;
 mod asking;
+mod audit_cases;
+mod auditing;
 mod book;
 mod cases;
 mod claiming;
 mod control;
 mod decision;
 mod draining;
+mod erasing;
 mod lane;
 mod memory_hands;
 mod recording;
 mod report;
 mod restoring;
 mod scene;
+mod sealing;
 mod settling;
 mod sweeping;
 mod takeover;
@@ -43,7 +49,7 @@ mod waiting;
 use std::future::Future;
 
 use counterfoil_core::domain::Span;
-use counterfoil_core::port::{BoxFuture, Store};
+use counterfoil_core::port::{Archive, Audited, BoxFuture, Store};
 
 pub use memory_hands::MemoryHands;
 
@@ -75,6 +81,9 @@ pub trait Hands: Send + Sync + 'static {
 
     /// Removes an outbox row behind the store's back.
     fn lose_outbox_row<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Removes a delivery behind the store's back.
+    fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;
 
     /// A number that changes with every commit.
     fn commits(&self) -> BoxFuture<'_, u64>;
@@ -114,6 +123,39 @@ pub fn cases<H: Hands>() -> Vec<Case<H>> {
 /// If there is no such case, or if the store breaks its rule.
 pub async fn run<H: Hands>(name: &str, hands: H) {
     let case = cases::<H>().into_iter().find(|case| case.name == name);
+    let case = case.unwrap_or_else(|| panic!("no case is named {name}"));
+    case.run(hands).await;
+}
+
+/// All cases of a store with an archive; see [`archive_suite!`](crate::archive_suite).
+#[must_use]
+pub fn archive_cases<H: Hands<Store: Archive>>() -> Vec<Case<H>> {
+    crate::archive_suite!(@list cases (H))
+}
+
+/// Runs the case of that name of the archive's suite on a fresh store.
+///
+/// # Panics
+/// If there is no such case, or if the store breaks its rule.
+pub async fn run_archive<H: Hands<Store: Archive>>(name: &str, hands: H) {
+    let case = archive_cases::<H>().into_iter().find(|case| case.name == name);
+    let case = case.unwrap_or_else(|| panic!("no case is named {name}"));
+    case.run(hands).await;
+}
+
+/// All cases of a store that can be audited from a seal; see
+/// [`audit_suite!`](crate::audit_suite).
+#[must_use]
+pub fn audit_cases<H: Hands<Store: Audited + Archive>>() -> Vec<Case<H>> {
+    crate::audit_suite!(@list cases (H))
+}
+
+/// Runs the case of that name of the audit's suite on a fresh store.
+///
+/// # Panics
+/// If there is no such case, or if the store breaks its rule.
+pub async fn run_audit<H: Hands<Store: Audited + Archive>>(name: &str, hands: H) {
+    let case = audit_cases::<H>().into_iter().find(|case| case.name == name);
     let case = case.unwrap_or_else(|| panic!("no case is named {name}"));
     case.run(hands).await;
 }

@@ -12,7 +12,7 @@ use counterfoil_core::domain::{Micros, State};
 use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
 
-use super::rows::{ActionEntry, OutboxEntry, Rows};
+use super::rows::{ActionEntry, AttemptEntry, ContradictionEntry, OutboxEntry, ReceiptEntry, Rows};
 use super::story::state_name;
 
 impl Rows {
@@ -29,7 +29,7 @@ impl Rows {
         Facts { now, commands, last }
     }
 
-    fn facts_of(&self, n: i64) -> CommandFacts {
+    pub(super) fn facts_of(&self, n: i64) -> CommandFacts {
         let outbox = self.outbox.get(&n);
         let id = outbox.map_or_else(|| format!("n={n}"), OutboxEntry::id_text);
         let acts = || self.actions.iter().filter(|action| action.about == id);
@@ -37,12 +37,11 @@ impl Rows {
             action.verb == "resolve" && action.after == State::Pending.name()
         };
         let retries = acts().filter(|action| action.verb == "retry").count();
-        let attempts = self.attempts.get(&n).into_iter().flatten();
         CommandFacts {
             n,
             outbox: outbox.and_then(|entry| entry.row.as_ref().ok()).map(|row| (**row).clone()),
             has_outbox: outbox.is_some(),
-            erased: outbox.is_some_and(|entry| entry.erased),
+            erased: outbox.is_some_and(OutboxEntry::is_erased),
             delivery: self.deliveries.get(&n).map(|entry| DeliveryFacts {
                 delivery: entry.delivery.clone(),
                 state_name: state_name(entry),
@@ -53,28 +52,9 @@ impl Rows {
                 digest: entry.digests.map(|(digest, _)| digest),
                 row_digest: entry.digests.map(|(_, row)| row),
             }),
-            receipts: self
-                .receipts_of(n)
-                .map(|entry| ReceiptFacts {
-                    arrival: entry.receipt.recorded_at.get(),
-                    receipt: entry.receipt.clone(),
-                    destination: entry.destination.clone(),
-                    digest: entry.digests.map(|(digest, _)| digest),
-                    row_digest: entry.digests.map(|(_, row)| row),
-                })
-                .collect(),
-            attempts: attempts
-                .map(|entry| AttemptFacts {
-                    arrival: entry.ended_at.get(),
-                    token: entry.attempted.token.get(),
-                    started_at: entry.started_at,
-                    reason: Some(entry.attempted.reason.clone()),
-                    round: entry.attempted.round,
-                    purpose: entry.attempted.purpose.name().into(),
-                    outcome: entry.attempted.outcome.into(),
-                    ended_at: entry.ended_at,
-                })
-                .collect(),
+            receipts: self.receipt_facts(n),
+            strange_outcomes: Vec::new(),
+            attempts: self.attempt_facts(n),
             cleared_at: acts().filter(not_done).map(|action| action.recorded_at).collect(),
             begun: retries + acts().filter(not_done).count(),
             reopened: acts()
@@ -84,21 +64,7 @@ impl Rows {
             restores: self.restores(),
             archived: self.archived.contains_key(&id),
             has_event: outbox.is_some_and(|entry| self.was_issued(entry)),
-            contradictions: self
-                .contradictions
-                .iter()
-                .zip(1..)
-                .filter(|(entry, _)| entry.command_id == id)
-                .map(|(entry, arrival)| ContradictionFacts {
-                    arrival,
-                    result: entry.report.result.clone(),
-                    evidence: entry.report.evidence.clone(),
-                    source: entry.report.source.clone(),
-                    round: entry.round,
-                    outcome: entry.report.outcome.name().into(),
-                    recorded_at: entry.recorded_at,
-                })
-                .collect(),
+            contradictions: self.contradiction_facts(&id),
             acknowledged_at: self.acknowledged_at(&id),
             id,
         }
@@ -111,6 +77,36 @@ impl Rows {
             Some(RestoreFacts { taken_at, recorded_at: action.recorded_at })
         });
         facts.collect()
+    }
+
+    pub(super) fn receipt_facts(&self, n: i64) -> Vec<ReceiptFacts> {
+        let told = |entry: &ReceiptEntry| ReceiptFacts {
+            arrival: entry.receipt.recorded_at.get(),
+            receipt: entry.receipt.clone(),
+            destination: entry.destination.clone(),
+            digest: entry.digests.map(|(digest, _)| digest),
+            row_digest: entry.digests.map(|(_, row)| row),
+        };
+        self.receipts_of(n).map(told).collect()
+    }
+
+    pub(super) fn attempt_facts(&self, n: i64) -> Vec<AttemptFacts> {
+        let told = |entry: &AttemptEntry| AttemptFacts {
+            arrival: entry.ended_at.get(),
+            token: entry.attempted.token.get(),
+            started_at: entry.started_at,
+            reason: Some(entry.attempted.reason.clone()),
+            round: entry.attempted.round,
+            purpose: entry.attempted.purpose.name().into(),
+            outcome: entry.attempted.outcome.into(),
+            ended_at: entry.ended_at,
+        };
+        self.attempts.get(&n).into_iter().flatten().map(told).collect()
+    }
+
+    pub(super) fn contradiction_facts(&self, id: &str) -> Vec<ContradictionFacts> {
+        let about = self.contradictions.iter().zip(1..).filter(|(said, _)| said.command_id == id);
+        about.map(|(said, arrival)| said.facts(arrival)).collect()
     }
 
     /// Whether the event that the row names stands, and issued a command of its index.
@@ -192,6 +188,20 @@ impl Rows {
             of(&mut totals, &destination).tally.push((outcome, tally, receipts));
         }
         totals.into_values().collect()
+    }
+}
+
+impl ContradictionEntry {
+    pub(super) fn facts(&self, arrival: i64) -> ContradictionFacts {
+        ContradictionFacts {
+            arrival,
+            result: self.report.result.clone(),
+            evidence: self.report.evidence.clone(),
+            source: self.report.source.clone(),
+            round: self.round,
+            outcome: self.report.outcome.name().into(),
+            recorded_at: self.recorded_at,
+        }
     }
 }
 

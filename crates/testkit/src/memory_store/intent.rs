@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use counterfoil_core::domain::{
     Command, CommandId, CommandRefused, Contract, Destination, Digest, Event, EventRow, IdRefused,
-    Micros, OutboxRow, Stream,
+    Micros, OrderingKey, OutboxRow, Stream,
 };
 use counterfoil_core::port::store::{Append, Appended, Declared, Recorded, WriteRefused};
 
@@ -39,11 +39,13 @@ impl Rows {
         if let Some(tomb) = self.archived.get(id.as_str()) {
             let same = tomb.digest == Digest::of(&command.body)
                 && tomb.destination == command.destination.as_str()
-                && tomb.kind == command.kind.as_str();
+                && tomb.kind == command.kind.as_str()
+                && tomb.ordering_key.as_deref()
+                    == command.ordering_key.as_ref().map(OrderingKey::as_str);
             return Some(same);
         }
         let entry = self.outbox.get(&self.n_of(id.as_str())?)?;
-        let same = |row: &Arc<OutboxRow>| !entry.erased && row.is_same_intent(command);
+        let same = |row: &Arc<OutboxRow>| !entry.is_erased() && row.is_same_intent(command);
         Some(entry.row.as_ref().is_ok_and(same))
     }
 
@@ -71,7 +73,7 @@ impl Rows {
             recorded_at: now,
         };
         let (destination, due) = (row.destination.clone(), row.not_before.unwrap_or(now));
-        self.outbox.insert(n, OutboxEntry { row: Ok(Arc::new(row)), erased: false });
+        self.outbox.insert(n, OutboxEntry { row: Ok(Arc::new(row)), erased_at: None });
         self.put_delivery(n, destination.as_str(), due);
     }
 

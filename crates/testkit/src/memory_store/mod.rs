@@ -5,6 +5,8 @@
 //! disk, or answer SQL (tests say beforehand what `expected` finds).
 
 mod act;
+mod archive;
+mod audited;
 mod exchange;
 mod facts;
 mod intent;

@@ -19,8 +19,8 @@ use super::lane::without_turn;
 pub struct OutboxEntry {
     /// The row; `Err` says why it cannot be decoded.
     pub row: Result<Arc<OutboxRow>, Unreadable>,
-    /// Its body was erased on request.
-    pub erased: bool,
+    /// When its content was erased on request.
+    pub erased_at: Option<Micros>,
 }
 
 /// An outbox row that no reader can decode, as foreign SQL may write it.
@@ -37,6 +37,12 @@ pub struct Unreadable {
 }
 
 impl OutboxEntry {
+    /// Its content was erased on request.
+    #[must_use]
+    pub const fn is_erased(&self) -> bool {
+        self.erased_at.is_some()
+    }
+
     /// The id's bytes.
     #[must_use]
     pub fn id_bytes(&self) -> &[u8] {
@@ -163,6 +169,8 @@ pub struct Tombstone {
     pub outcome: String,
     /// How many rounds it had.
     pub rounds: u32,
+    /// The name of its file.
+    pub file: String,
 }
 
 /// What a person did.
@@ -211,6 +219,12 @@ pub struct Rows {
     pub archived: BTreeMap<String, Tombstone>,
     /// Oldest first.
     pub actions: Vec<ActionEntry>,
+    /// The seal of the newest audit that held, and its version.
+    pub seal: Option<(i64, String)>,
+    /// When an audit wrote it.
+    pub sealed_at: Micros,
+    /// Somebody left a transaction open, so there is no horizon.
+    pub left_open: bool,
     /// What `expected` answers, by query.
     pub expected: BTreeMap<String, Vec<String>>,
     /// The largest `n` ever given.
@@ -282,6 +296,9 @@ impl Rows {
         match transition {
             Transition::Applied { next, attempted } => {
                 let round = attempted.as_ref().map(|attempted| attempted.round);
+                // Whatever ends an attempt keeps the digests of what was sent.
+                let sent = || attempted.as_ref().and_then(|_| self.digests_of(n));
+                let beside = Beside { digests: beside.digests.or_else(sent), ..beside };
                 self.keep_attempt(n, attempted, beside);
                 let change = match next {
                     Next::Open(delivery) => self.put_open(n, delivery, beside),
@@ -299,6 +316,12 @@ impl Rows {
             }
             Transition::Refused(reason) => Change::Refused(reason),
         }
+    }
+
+    fn digests_of(&self, n: i64) -> Option<(Digest, Digest)> {
+        let row = self.outbox.get(&n)?.row.as_ref().ok()?;
+        let digest = Digest::of(&row.body);
+        Some((digest, row.row_digest(digest)))
     }
 
     fn keep_attempt(&mut self, n: i64, attempted: Option<Attempted>, beside: Beside) {
@@ -389,7 +412,7 @@ impl Rows {
             why,
             recorded_at: now,
         };
-        self.outbox.insert(n, OutboxEntry { row: Err(unreadable), erased: false });
+        self.outbox.insert(n, OutboxEntry { row: Err(unreadable), erased_at: None });
         self.ids.insert(command_id.to_vec(), n);
         self.put_delivery(n, destination, now);
         n

@@ -86,7 +86,7 @@ impl Rows {
             last_outcome: None,
             expires_at: entry.expires_at(),
             first_sent_at: None,
-            is_erased: entry.erased,
+            is_erased: entry.is_erased(),
         };
         if let Some(open) = self.deliveries.get(&n) {
             let delivery = &open.delivery;
@@ -127,7 +127,7 @@ impl Rows {
         let mut story = Story {
             listed: self.listed(n, entry),
             decision: row.and_then(|row| place(row)),
-            body: row.filter(|_| !entry.erased).map(|row| row.body.clone()),
+            body: row.filter(|_| !entry.is_erased()).map(|row| row.body.clone()),
             content_type: row.map(|row| row.content_type.clone()).unwrap_or_default(),
             headers: row.and_then(|row| row.headers.clone()),
             not_before: row.and_then(|row| row.not_before),

@@ -15,6 +15,8 @@ async fn make() -> MemoryHands {
 }
 
 counterfoil_testkit::store_suite!(make);
+counterfoil_testkit::archive_suite!(make);
+counterfoil_testkit::audit_suite!(make);
 
 #[tokio::test]
 async fn the_whole_suite_at_once() {
@@ -40,6 +42,7 @@ async fn of_an_archived_command_the_tombstone_is_shown() {
         digest,
         outcome: "completed".into(),
         rounds: 2,
+        file: "a.jsonl.zst".into(),
     };
     store.with_rows(|rows| rows.archived.insert("a".into(), tombstone));
     let story = store.show("a").await.unwrap().unwrap();

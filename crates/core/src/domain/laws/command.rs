@@ -7,13 +7,19 @@ use super::book::law;
 use super::delivery::of_delivery;
 use super::doubt::forgotten;
 use super::receipt::of_receipts;
-use super::{CommandFacts, DeliveryFacts, Law, ReceiptFacts, Violation};
-use crate::domain::{Delivery, Digest, State};
+use super::{CommandFacts, DeliveryFacts, Digests, Law, ReceiptFacts, Violation};
+use crate::domain::{Delivery, State};
 
 /// What is wrong with one command; nothing, if all laws hold.
 #[must_use]
 pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
-    let mut broken = Broken { facts, violations: Vec::new() };
+    of_digested(facts, facts.digests())
+}
+
+/// The same, where the digests of its outbox row, see [`CommandFacts::digests`], are known.
+#[must_use]
+pub fn of_digested(facts: &CommandFacts, digests: Option<Digests>) -> Vec<Violation> {
+    let mut broken = Broken { facts, digests, violations: Vec::new() };
     if facts.has_outbox {
         broken.existence();
         broken.rounds();
@@ -34,6 +40,7 @@ pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
 
 struct Broken<'a> {
     facts: &'a CommandFacts,
+    digests: Option<Digests>,
     violations: Vec<Violation>,
 }
 
@@ -76,6 +83,9 @@ impl Broken<'_> {
 
     fn rounds(&mut self) {
         let facts = self.facts;
+        if let Some(outcome) = facts.strange_outcomes.first() {
+            self.breaks(&law::STRANGE_OUTCOME, &format!("a receipt says {outcome:?}"));
+        }
         let receipts = || facts.receipts.iter().map(|entry| entry.receipt.round);
         let open = facts.delivery.as_ref().map(|open| open.delivery.round);
         let mut sorted: Vec<u32> = receipts().collect();
@@ -122,12 +132,12 @@ impl Broken<'_> {
 
     fn digests(&mut self) {
         let facts = self.facts;
-        let Some(row) = facts.outbox.as_ref().filter(|_| !facts.erased) else { return };
+        let Some(Digests { body, row: whole }) = self.digests.filter(|_| !facts.erased) else {
+            return;
+        };
         let delivery = facts.delivery.iter().map(|open| (open.digest, open.row_digest));
         let receipts = facts.receipts.iter().map(|entry| (entry.digest, entry.row_digest));
         let kept: Vec<_> = delivery.chain(receipts).collect();
-        let body = Digest::of(&row.body);
-        let whole = row.row_digest(body);
         if kept.iter().any(|(digest, _)| digest.is_some_and(|kept| kept != body)) {
             self.breaks(&law::BODY_CHANGED, "its body is not the one that was sent");
         } else if kept.iter().any(|(_, digest)| digest.is_some_and(|kept| kept != whole)) {

@@ -236,7 +236,7 @@ impl One<'_> {
             let is_known = !is_set_apart(open) && (is_sent || acted);
             return is_known.then(|| broken("it was sent, and no first send stands")).flatten();
         };
-        if self.facts.was_restored_from(first) {
+        if self.facts.was_restored_from(first) || is_set_apart(open) {
             return None;
         }
         let waits = self.is(State::Pending) || self.is(State::Dead);

@@ -11,7 +11,7 @@ mod receipt;
 mod told;
 
 pub use book::{LAWS, Law, law};
-pub use command::of_command;
+pub use command::{of_command, of_digested};
 
 use super::command::OutboxRow;
 use super::delivery::Delivery;
@@ -55,6 +55,8 @@ pub struct CommandFacts {
     pub delivery: Option<DeliveryFacts>,
     /// Receipts, oldest round first.
     pub receipts: Vec<ReceiptFacts>,
+    /// Outcome columns of its receipts that name none.
+    pub strange_outcomes: Vec<String>,
     /// Attempts that did not go plainly well, oldest first.
     pub attempts: Vec<AttemptFacts>,
     /// When a person said "not done": it clears what the attempts before it say.
@@ -76,7 +78,31 @@ pub struct CommandFacts {
     pub acknowledged_at: Option<Micros>,
 }
 
+/// The digests of an outbox row as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digests {
+    /// Of its body.
+    pub body: Digest,
+    /// Of its columns.
+    pub row: Digest,
+}
+
 impl CommandFacts {
+    /// The digests of the outbox row as it stands; `None` where none can be read.
+    #[must_use]
+    pub fn digests(&self) -> Option<Digests> {
+        self.outbox.as_ref().map(|row| {
+            let body = Digest::of(&row.body);
+            Digests { body, row: row.row_digest(body) }
+        })
+    }
+
+    /// Whether the command stands with neither a delivery nor a receipt.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        self.has_outbox && self.delivery.is_none() && self.receipts.is_empty()
+    }
+
     /// How many contradictions somebody has looked into, and how many nobody.
     #[must_use]
     pub fn acknowledged(&self) -> (usize, usize) {
@@ -287,6 +313,31 @@ pub fn of_totals(totals: &Totals) -> Vec<Violation> {
         violations.push(Violation::of(&law::TALLY, ids(), &found));
     }
     violations
+}
+
+/// What is wrong with what stays of an archived command: it `kept` one digest of its columns, and
+/// has another.
+#[must_use]
+pub fn of_tombstone(id: &str, kept: Option<Digest>, has: Digest) -> Vec<Violation> {
+    let found = match kept {
+        Some(kept) if kept == has => return Vec::new(),
+        Some(_) => format!("command {id} is archived, and its tombstone is not what was written"),
+        None => format!("command {id} is archived, and its tombstone has no digest"),
+    };
+    vec![Violation::of(&law::TOMBSTONE_CHANGED, vec![id.to_owned()], &found)]
+}
+
+/// The verbs that people do to commands.
+const VERBS: [&str; 6] = ["retry", "resolve", "cancel", "redeliver", "erase", "mend"];
+
+/// What is wrong with an act of a person: it is about a command that is not `known`.
+#[must_use]
+pub fn of_action(verb: &str, about: &str, is_known: bool) -> Vec<Violation> {
+    if is_known || !VERBS.contains(&verb) {
+        return Vec::new();
+    }
+    let found = format!("somebody did `{verb}` to command {about}, which does not stand");
+    vec![Violation::of(&law::ORPHAN_ACTION, vec![about.to_owned()], &found)]
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) fn of_receipts(facts: &CommandFacts) -> Vec<Broken> {
         broken.extend(all.into_iter().flatten());
     }
     broken.extend(redelivered(facts));
-    broken.extend(attempts(facts));
+    broken.extend(attempts(facts).or_else(|| repeated(facts)));
     broken.extend(erased(facts));
     broken.extend(named(facts));
     broken
@@ -148,6 +148,14 @@ fn attempts(facts: &CommandFacts) -> Option<Broken> {
         !known || row.round == 0 || row.round > newest
     })?;
     let found = format!("an attempt {:?} of round {}", strange.purpose, strange.round);
+    Some((&law::ATTEMPT, found))
+}
+
+/// Each attempt of the open round leaves one row; after a receipt a settle may be repeated.
+fn repeated(facts: &CommandFacts) -> Option<Broken> {
+    let told = Told::of_round(facts, facts.delivery.as_ref()?.delivery.round);
+    let twice = told.repeated()?;
+    let found = format!("the attempt of token {} is told of twice", twice.token);
     Some((&law::ATTEMPT, found))
 }
 

@@ -21,6 +21,15 @@ impl<'a> Told<'a> {
         self.rows.last().copied()
     }
 
+    /// One that is told of twice.
+    pub(super) fn repeated(&self) -> Option<&'a AttemptFacts> {
+        let same =
+            |a: &AttemptFacts, b: &AttemptFacts| (a.token, &a.purpose) == (b.token, &b.purpose);
+        let mut rows = self.rows.iter().enumerate();
+        rows.find(|(at, row)| self.rows[..*at].iter().any(|other| same(row, other)))
+            .map(|(_, row)| *row)
+    }
+
     pub(super) fn count(&self, purpose: &str) -> usize {
         self.rows.iter().filter(|row| row.purpose == purpose).count()
     }

@@ -1,0 +1,49 @@
+//! One reading of a store, whole or in part.
+//!
+//! Guarantees: what is found, summed and counted belongs to one try; a try during which the seal
+//! moved is thrown away whole. Does not: read; `full` and `incremental` do.
+
+use super::expect::Expect;
+use super::report::Findings;
+use super::seal::{Seal, Summing, Window};
+use super::totals::Recorded;
+use crate::port::seal::Horizon;
+
+/// One reading of a store.
+pub(super) struct Reading<'a, S> {
+    pub(super) store: &'a S,
+    pub(super) expect: &'a [Expect],
+    pub(super) page: usize,
+    pub(super) findings: Findings,
+    /// The rows that the seal has summed.
+    pub(super) old: Summing,
+    /// The rows that came since, up to the new horizon.
+    pub(super) fresh: Summing,
+    /// The commands at or below the new horizon, and the archived ones.
+    pub(super) recorded: Recorded,
+}
+
+impl<'a, S> Reading<'a, S> {
+    /// A reading that begins with `seal` and seals up to `to`.
+    pub(super) fn new(
+        store: &'a S,
+        (expect, page, keep): (&'a [Expect], usize, usize),
+        seal: &Seal,
+        to: Horizon,
+    ) -> Self {
+        let old = Summing::of(Window { after: LOWEST, to: seal.horizon });
+        let fresh = Summing::of(Window { after: seal.horizon, to });
+        let (findings, recorded) = (Findings::new(keep), Recorded::new());
+        Self { store, expect, page, findings, old, fresh, recorded }
+    }
+}
+
+/// Below every row.
+const LOWEST: Horizon = Horizon {
+    n: i64::MIN,
+    receipt: i64::MIN,
+    attempt: i64::MIN,
+    contradiction: i64::MIN,
+    action: i64::MIN,
+    event: crate::domain::Micros::new(i64::MIN),
+};

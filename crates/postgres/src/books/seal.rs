@@ -1,0 +1,70 @@
+//! The seal of the newest audit that held.
+//!
+//! Guarantees: it is written over the version that was read, and over no other; its version rises
+//! with each write. Does not: read what it says.
+
+use counterfoil_core::port::archive::SealChange;
+use counterfoil_core::port::seal::Sealed;
+
+use crate::failure::Failure;
+use crate::row::{int, string, time};
+use crate::statement::{Statement, statement};
+use crate::tx::Tx;
+use crate::work::Work;
+
+const ROW: Statement = statement!("seal_row");
+const INSERT: Statement = statement!("seal_insert");
+const UPDATE: Statement = statement!("seal_update");
+
+/// The seal that stands.
+pub(crate) async fn sealed(tx: &Tx<'_>) -> Result<Option<Sealed>, Failure> {
+    let row = tx.query_opt(ROW, &[]).await?;
+    Ok(row.map(|row| Sealed {
+        version: int(&row, 0).unwrap_or(0),
+        seal: string(&row, 1).unwrap_or_default(),
+        recorded_at: time(&row, 2).unwrap_or_default(),
+    }))
+}
+
+/// Writes the seal over the one that it follows; whether that stood. Without a change: it may be.
+pub(crate) async fn turn(tx: &Tx<'_>, change: Option<&SealChange>) -> Result<bool, Failure> {
+    let Some(SealChange { version, seal }) = change else { return Ok(true) };
+    let written = match version {
+        0 => tx.query(INSERT, &[seal]).await?,
+        version => tx.query(UPDATE, &[version, seal]).await?,
+    };
+    Ok(!written.is_empty())
+}
+
+/// Whether this very change stands; without a change: no.
+pub(crate) async fn is_turned(tx: &Tx<'_>, change: Option<&SealChange>) -> Result<bool, Failure> {
+    let Some(change) = change else { return Ok(false) };
+    let stands = sealed(tx).await?;
+    let follows = |stands: Sealed| stands.version == change.version + 1;
+    Ok(stands.is_some_and(|stands| stands.seal == change.seal && follows(stands)))
+}
+
+/// A seal to be written by itself.
+pub(super) struct SaveSeal(SealChange);
+
+impl SaveSeal {
+    pub(super) fn new(version: i64, seal: &str) -> Self {
+        Self(SealChange { version, seal: seal.to_owned() })
+    }
+}
+
+impl Work for SaveSeal {
+    /// Whether it was written.
+    type Answer = bool;
+
+    async fn run(&self, tx: &Tx<'_>) -> Result<bool, Failure> {
+        turn(tx, Some(&self.0)).await
+    }
+
+    async fn look_again(&self, tx: &Tx<'_>) -> Result<Option<bool>, Failure> {
+        if is_turned(tx, Some(&self.0)).await? {
+            return Ok(Some(true));
+        }
+        self.run(tx).await.map(Some)
+    }
+}

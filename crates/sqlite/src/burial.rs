@@ -1,0 +1,166 @@
+//! Removes ended commands and leaves their tombstones.
+//!
+//! Guarantees: of each command either all rows stand or its tombstone does; what has changed since it
+//! was read, or must stay, is left; without a seal the lock is held no longer than a relay may. Does
+//! not: touch lanes, tallies, events, contradictions, or what people did; give a number twice that a
+//! removed receipt or attempt had.
+
+use std::sync::Arc;
+
+use counterfoil_core::port::archive::{Buried, Entry, SealChange, Tombstone};
+use counterfoil_core::port::store::StoreError;
+use rusqlite::{Connection, params};
+
+use crate::commit_queue::CommitQueue;
+use crate::entry;
+use crate::group::Group;
+use crate::member::Work;
+use crate::seal;
+use crate::sql::Sql;
+use crate::tombstone;
+
+/// So many are buried however long it takes, so that a slow machine makes progress too.
+const FEW: usize = 4;
+
+/// About how many rows are written for each.
+const ROWS_EACH: usize = 4;
+
+/// A command to be buried, and what will stay of it.
+struct Grave {
+    entry: Entry,
+    tombstone: Option<Tombstone>,
+}
+
+/// Commands to be buried, from one of them on.
+struct Burial {
+    graves: Arc<[Grave]>,
+    from: usize,
+    seal: Option<SealChange>,
+}
+
+/// Buries the entries in as many short writes as it takes, in one where a seal goes with them.
+pub(crate) async fn bury(
+    queue: &CommitQueue,
+    file: &str,
+    entries: Vec<Entry>,
+    seal: Option<SealChange>,
+) -> Result<Buried, StoreError> {
+    let file = file.to_owned();
+    // Bodies are long; tasks' threads, and the lock, have more to do.
+    let digging = tokio::task::spawn_blocking(move || {
+        let dig = |entry| Grave { tombstone: tombstone::of(&entry, &file), entry };
+        entries.into_iter().map(dig).collect::<Arc<[Grave]>>()
+    });
+    let failed = |error| StoreError::Broken(format!("the digests of a burial: {error}"));
+    let graves = digging.await.map_err(failed)?;
+    let mut buried = Vec::with_capacity(graves.len());
+    loop {
+        let part = Burial { graves: Arc::clone(&graves), from: buried.len(), seal: seal.clone() };
+        match queue.commit(part).await {
+            Ok(Buried::Done(part)) => buried.extend(part),
+            Ok(Buried::SealMoved) => return Ok(Buried::SealMoved),
+            Err(error) if buried.is_empty() => return Err(error),
+            // Parts before this one stand.
+            Err(error) => return Err(StoreError::NotKnown(error.to_string())),
+        }
+        if buried.len() >= graves.len() {
+            return Ok(Buried::Done(buried));
+        }
+    }
+}
+
+impl Work for Burial {
+    type Answer = Buried;
+
+    fn size(&self) -> usize {
+        (self.graves.len() - self.from).saturating_mul(ROWS_EACH)
+    }
+
+    fn is_relay(&self) -> bool {
+        true
+    }
+
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Buried> {
+        if let Some(change) = &self.seal
+            && !seal::change(group, change)?
+        {
+            return Ok(Buried::SealMoved);
+        }
+        let before = Arrivals::read(group)?;
+        let mut buried = Vec::new();
+        for grave in &self.graves[self.from..] {
+            let may_stop = self.seal.is_none() && buried.len() >= FEW;
+            if may_stop && group.is_long() {
+                break;
+            }
+            buried.push(grave.bury(group, before.n)?);
+        }
+        if buried.contains(&true) {
+            before.keep(group)?;
+        }
+        Ok(Buried::Done(buried))
+    }
+
+    /// Each that is removed has this tombstone now, and no row.
+    fn stands(&self, store: &Connection, answer: &Buried) -> rusqlite::Result<Option<bool>> {
+        let Buried::Done(buried) = answer else { return Ok(Some(true)) };
+        for (grave, _) in self.graves[self.from..].iter().zip(buried).filter(|(_, it)| **it) {
+            let id = grave.entry.outbox.command_id.as_str();
+            let is_here = store.prepare_cached(Sql::OutboxNumber.text())?.exists([id])?;
+            if is_here || tombstone::find(store, id)? != grave.tombstone {
+                return Ok(Some(false));
+            }
+        }
+        // Of a seal alone it is not told who wrote it.
+        Ok((self.seal.is_none() || buried.contains(&true)).then_some(true))
+    }
+}
+
+impl Grave {
+    /// Whether it is removed; one that is not what was read, or must stay, is left.
+    fn bury(&self, group: &mut Group<'_>, newest: i64) -> rusqlite::Result<bool> {
+        let Some(tombstone) = &self.tombstone else { return Ok(false) };
+        let n = self.entry.outbox.n;
+        if n >= newest {
+            return Ok(false);
+        }
+        let Some(Ok(stands)) = entry::read(group.connection, n)? else { return Ok(false) };
+        let must_stay = stands.is_contradicted || stands.is_of_workflow;
+        if must_stay || stands.entry != self.entry || !tombstone::insert(group, tombstone)? {
+            return Ok(false);
+        }
+        for sql in [Sql::OutboxRemove, Sql::ReceiptRemove, Sql::AttemptRemove] {
+            group.sql(sql)?.execute([n])?;
+        }
+        Ok(true)
+    }
+}
+
+/// The newest number of each table that a burial takes rows from.
+#[derive(Clone, Copy)]
+struct Arrivals {
+    n: i64,
+    receipt: i64,
+    attempt: i64,
+}
+
+impl Arrivals {
+    fn read(group: &mut Group<'_>) -> rusqlite::Result<Self> {
+        group.sql(Sql::ArrivalNewest)?.query_row([], |row| {
+            Ok(Self { n: row.get(0)?, receipt: row.get(1)?, attempt: row.get(2)? })
+        })
+    }
+
+    /// Marks the numbers that would be given again: an audit goes on after the newest that it saw.
+    fn keep(self, group: &mut Group<'_>) -> rusqlite::Result<()> {
+        let (left, now) = (Self::read(group)?, group.now.get());
+        if left.receipt < self.receipt {
+            group.sql(Sql::ReceiptMark)?.execute(params![self.receipt, now])?;
+        }
+        if left.attempt < self.attempt {
+            group.sql(Sql::AttemptRemove)?.execute([0])?;
+            group.sql(Sql::AttemptMark)?.execute(params![self.attempt, now])?;
+        }
+        Ok(())
+    }
+}

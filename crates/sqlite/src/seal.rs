@@ -1,0 +1,65 @@
+//! The seal of the newest audit that held: read, and written over the one that was read.
+//!
+//! Guarantees: of two that write over one version, one does; the store clock is saved with it, so
+//! that no later start reads an earlier time. Does not: know what a seal says.
+
+use counterfoil_core::port::archive::SealChange;
+use counterfoil_core::port::seal::Sealed;
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
+
+use crate::group::Group;
+use crate::member::Work;
+use crate::row::{int, lossy, time};
+use crate::sql::Sql;
+
+/// The seal that stands.
+pub(crate) fn read(store: &Connection) -> rusqlite::Result<Option<Sealed>> {
+    find(&mut store.prepare_cached(Sql::SealRow.text())?)
+}
+
+fn find(row: &mut CachedStatement<'_>) -> rusqlite::Result<Option<Sealed>> {
+    let sealed = row.query_row([], |row| {
+        Ok(Sealed {
+            version: int(row, 0)?.unwrap_or_default(),
+            seal: lossy(row, 1)?.unwrap_or_default(),
+            recorded_at: time(row, 2)?.unwrap_or_default(),
+        })
+    });
+    sealed.optional()
+}
+
+/// Writes a seal over the one of its version, 0 where none stands; whether it did.
+pub(crate) fn change(group: &mut Group<'_>, change: &SealChange) -> rusqlite::Result<bool> {
+    let stands = find(group.sql(Sql::SealRow)?)?.map_or(0, |sealed| sealed.version);
+    if stands != change.version {
+        return Ok(false);
+    }
+    let now = group.now.get();
+    let write = group.sql(Sql::SealWrite)?;
+    write.execute(params![stands.saturating_add(1), change.seal, now])?;
+    group.save_clock();
+    Ok(true)
+}
+
+/// A seal alone.
+pub(crate) struct Sealing(pub(crate) SealChange);
+
+impl Work for Sealing {
+    /// Whether it was written.
+    type Answer = bool;
+
+    fn size(&self) -> usize {
+        2
+    }
+
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<bool> {
+        change(group, &self.0)
+    }
+
+    fn stands(&self, store: &Connection, written: &bool) -> rusqlite::Result<Option<bool>> {
+        let SealChange { version, seal } = &self.0;
+        let is_ours =
+            |sealed: Sealed| sealed.version == version.saturating_add(1) && sealed.seal == *seal;
+        Ok(Some(!written || read(store)?.is_some_and(is_ours)))
+    }
+}

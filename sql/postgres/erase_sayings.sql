@@ -1,0 +1,7 @@
+-- by contradiction_command and operator_action_about: what reports and people said of a command.
+WITH said AS (
+  UPDATE cf.contradiction c SET result = NULL, evidence = NULL WHERE c.command_id = $1::text
+)
+UPDATE cf.operator_action a SET reason = NULL
+WHERE a.about = $1::text AND a.verb NOT IN ('pause', 'resume', 'restored')
+  AND a.reason IS NOT NULL;
