@@ -7,7 +7,7 @@ use counterfoil_testkit::corrupted::{
 use counterfoil_testkit::exercise_store::Hands as _;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::server::connect_to;
+use crate::server::{connect_to, refusal};
 use crate::suite::make;
 
 /// A session without triggers, in one schema.
@@ -18,7 +18,7 @@ struct PostgresHand {
 
 impl PostgresHand {
     async fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>, String> {
-        let told = self.client.simple_query(sql).await.map_err(|error| error.to_string())?;
+        let told = self.client.simple_query(sql).await.map_err(|error| refusal(&error))?;
         let row = |message| match message {
             SimpleQueryMessage::Row(row) => {
                 Some((0..row.len()).map(|at| row.get(at).unwrap_or("NULL").to_owned()).collect())
