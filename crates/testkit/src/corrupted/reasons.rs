@@ -45,7 +45,7 @@ reasons! {
         "whether a doubt is asked about, sent again or left to a person is the contract's to say, \
          and the next look at it says so again"
     "delivery" ["round_since"], &[Less, More, DayEarlier],
-        "an attempt that was not sent may have begun the round earlier; later than the token is found"
+        "an attempt that was not sent may have begun the round; later than the token is found"
     "delivery" ["attempts"], &[Less],
         "a probe of a breaker is an attempt that does not count"
     "delivery" ["in_doubt"], &[Less],
@@ -76,7 +76,7 @@ reasons! {
         "key_seq", "digest", "row_digest"], &[More, Other, Name, Value],
         "a mark holds the number of an archived row and belongs to no command"
     "attempt" [], &[],
-        "of a round that has ended a settle may be told twice; rows that came after the seal are new"
+        "in a round that has ended a settle may be told twice; rows after the seal are new"
     "contradiction" [], &[],
         "it came after the seal, and somebody has looked into what it says"
     "lane" [], &[],
