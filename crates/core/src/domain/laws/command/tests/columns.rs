@@ -89,6 +89,13 @@ fn a_receipt_says_what_it_can_know() {
         (|it| it.receipts[0].receipt.first_sent_at = None, law::FIRST_SEND),
         (|it| it.receipts[0].receipt.first_sent_at = Some(LEASE), law::FIRST_SEND),
         (|it| it.reopened = vec!["completed".into()], law::REDELIVERED),
+        (
+            |it| {
+                it.receipts[0].receipt.source = "late attempt".into();
+                it.receipts[0].digest = None;
+            },
+            law::DIGEST_MISSING,
+        ),
         (|it| it.strange_outcomes = vec!["done".into()], law::STRANGE_OUTCOME),
         (|it| it.attempts[0].round = 2, law::ATTEMPT),
     ];
