@@ -1,5 +1,6 @@
--- by outbox_pkey and operator_action_about: what became of it nobody knows. It may have been sent
--- since it was recorded, and may be on its way until now. Its round is the one that people began.
+-- by outbox_pkey, delivery_pkey and operator_action_about: what became of it nobody knows. It may
+-- have been sent since it was recorded, and may be on its way until now. Its round is the one that
+-- people began.
 INSERT INTO cf.delivery(n, destination, state, round, in_doubt, token, first_sent_at,
   last_lease_until, expires_at, ordering_key, key_seq, last_outcome)
 SELECT o.n, o.destination, 'uncertain', 1 + (SELECT count(*) FROM cf.operator_action a

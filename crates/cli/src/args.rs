@@ -4,6 +4,8 @@
 //! each verb gives its flags their meaning.
 
 mod act;
+mod archive;
+mod audit;
 mod drill;
 mod enqueue;
 mod filters;
@@ -16,6 +18,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 pub(crate) use act::{Cancel, Pause, Redeliver, Resolve, Resume, Retry, Selection};
+pub(crate) use archive::{Archive, Erase};
+pub(crate) use audit::Audit;
 pub(crate) use drill::{Contract, Drill, Hold, Part};
 pub(crate) use enqueue::Enqueue;
 pub(crate) use filters::Filters;
@@ -96,6 +100,10 @@ pub(crate) enum Verb {
     Resume(Resume),
     /// Prove from the tables that nothing was lost, invented or done twice
     Audit(Audit),
+    /// Move commands that ended long ago into files, by proof; or prove that the files are whole
+    Archive(Archive),
+    /// Erase the content of an ended command, in the store and in its archive
+    Erase(Erase),
     /// Look whether store, configuration and receivers fit together
     Doctor(Reading),
     /// Say that the store was restored from a backup: what is open may have acted since
@@ -186,33 +194,13 @@ pub(crate) struct Show {
     /// The command's id
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    /// The folder of the archive, in which the rest of an archived command is looked for. Default:
+    /// [archive] dir
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// `audit`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Audit {
-    /// The receiver's book: the store that holds its inbox, sqlite:PATH or postgres://…
-    #[arg(long, value_name = "URL")]
-    pub(crate) inbox: Option<String>,
-    /// With --inbox: a destination that this receiver serves; may be given several times.
-    /// Default: it serves all
-    #[arg(long, value_name = "NAME", requires = "inbox")]
-    pub(crate) destination: Vec<String>,
-    /// Check everything, not only what is new. This version always does
-    #[arg(long)]
-    pub(crate) full: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Not yet
-    #[arg(long, hide = true)]
-    pub(crate) mend: bool,
-    /// Not yet
-    #[arg(long, hide = true)]
-    pub(crate) inbox_query: Option<String>,
 }
 
 #[cfg(test)]

@@ -55,12 +55,6 @@ impl Failure {
         Self { code: 2, text: text.to_string(), help: Vec::new() }
     }
 
-    /// What a later version brings; the way out is to leave it away.
-    pub(crate) fn not_yet(what: &str) -> Self {
-        Self::could_not_run(format!("not yet: {what}: planned for a later version"))
-            .help("leave it away")
-    }
-
     /// Adds a way out.
     #[must_use]
     pub(crate) fn help(mut self, line: impl ToString) -> Self {

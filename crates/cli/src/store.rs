@@ -3,6 +3,10 @@
 //! Guarantees: every verb works on each of them alike. Does not: know anything of either but how it
 //! is opened; what only one database has, `doctor` looks at by itself.
 
+mod archive;
+mod books;
+mod kept_seal;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,6 +140,9 @@ macro_rules! each {
         }
     };
 }
+
+pub(crate) use each;
+pub(crate) use kept_seal::KeptSeal;
 
 impl Store for OpenStore {
     fn source(&self) -> Arc<str> {

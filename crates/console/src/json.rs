@@ -3,7 +3,7 @@
 //! Guarantees: names and shapes are a public contract: ids are strings, times RFC 3339, bytes
 //! that are no UTF-8 stand as `{"hex": "…"}`. Does not: read a store.
 
-use counterfoil_core::audit::AuditReport;
+use counterfoil_core::audit::{AuditReport, Pass, SealFate, WhyFull};
 use counterfoil_core::domain::{Micros, Span, State};
 use counterfoil_core::port::read::{LanePlace, Listed, ReceiptStory, Status, Story, Told};
 use jiff::Timestamp;
@@ -92,12 +92,48 @@ pub fn audit(report: &AuditReport) -> Value {
     let violations = report.violations.iter().map(
         |violation| json!({ "code": violation.code, "ids": violation.ids, "text": violation.text }),
     );
-    json!({
+    let mut told = json!({
         "holds": report.holds,
         "checked": report.checked.commands,
         "acknowledged": report.checked.acknowledged,
         "violations": violations.collect::<Vec<_>>(),
-    })
+    });
+    if let (Some(pass), Some(object)) = (&report.pass, told.as_object_mut()) {
+        object.insert("mended".into(), report.mended.clone().into());
+        object.extend(passed(pass));
+    }
+    told
+}
+
+/// From where an audit looked, and what became of the seal.
+fn passed(pass: &Pass) -> Map<String, Value> {
+    let form = if pass.full.is_some() { "full" } else { "incremental" };
+    let why = pass.full.as_ref().map(|why| match why {
+        WhyFull::First => "first",
+        WhyFull::Broken => "broken",
+        WhyFull::Unreadable(_) => "unreadable",
+        _ => "asked",
+    });
+    let seal = match &pass.seal {
+        SealFate::Renewed(_) => "renewed",
+        SealFate::Open => "open_transaction",
+        SealFate::Moved => "moved",
+        SealFate::NotWritten(_) => "not_written",
+        _ => "stays",
+    };
+    let from = pass.from;
+    let told = json!({
+        "form": form,
+        "full_because": why,
+        "from": from.map(|from| from.n.to_string()),
+        "sealed_at": at(from.map(|from| from.sealed_at)),
+        "full_at": at(from.and_then(|from| from.full_at)),
+        "seal": seal,
+    });
+    match told {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
 }
 
 /// Destinations that are not among `served`, and how many commands wait there for a relay. What

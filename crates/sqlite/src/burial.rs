@@ -58,7 +58,9 @@ pub(crate) async fn bury(
         let part = Burial { graves: Arc::clone(&graves), from: buried.len(), seal: seal.clone() };
         match queue.commit(part).await {
             Ok(Buried::Done(part)) => buried.extend(part),
-            Ok(Buried::SealMoved) => return Ok(Buried::SealMoved),
+            Ok(Buried::SealMoved) if buried.is_empty() => return Ok(Buried::SealMoved),
+            // Somebody sealed what is left; parts before this one stand.
+            Ok(Buried::SealMoved) => buried.resize(graves.len(), false),
             Err(error) if buried.is_empty() => return Err(error),
             // Parts before this one stand.
             Err(error) => return Err(StoreError::NotKnown(error.to_string())),
@@ -81,12 +83,18 @@ impl Work for Burial {
     }
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Buried> {
-        if let Some(change) = &self.seal
-            && !seal::change(group, change)?
-        {
+        let before = Arrivals::read(group)?;
+        if self.seal.is_some() {
+            // The seal speaks of all of them.
+            for grave in &self.graves[self.from..] {
+                if !grave.may_go(group, before.n)? {
+                    return Ok(Buried::Done(vec![false; self.graves.len() - self.from]));
+                }
+            }
+        }
+        if !seal::turn(group, self.seal.as_ref())? {
             return Ok(Buried::SealMoved);
         }
-        let before = Arrivals::read(group)?;
         let mut buried = Vec::new();
         for grave in &self.graves[self.from..] {
             let may_stop = self.seal.is_none() && buried.len() >= FEW;
@@ -117,18 +125,24 @@ impl Work for Burial {
 }
 
 impl Grave {
-    /// Whether it is removed; one that is not what was read, or must stay, is left.
-    fn bury(&self, group: &mut Group<'_>, newest: i64) -> rusqlite::Result<bool> {
-        let Some(tombstone) = &self.tombstone else { return Ok(false) };
+    /// Whether it stands as it was read, and nothing keeps it.
+    fn may_go(&self, group: &Group<'_>, newest: i64) -> rusqlite::Result<bool> {
         let n = self.entry.outbox.n;
-        if n >= newest {
+        if self.tombstone.is_none() || n >= newest {
             return Ok(false);
         }
         let Some(Ok(stands)) = entry::read(group.connection, n)? else { return Ok(false) };
         let must_stay = stands.is_contradicted || stands.is_of_workflow;
-        if must_stay || stands.entry != self.entry || !tombstone::insert(group, tombstone)? {
+        Ok(!must_stay && stands.entry == self.entry)
+    }
+
+    /// Whether it is removed; one that is not what was read, or must stay, is left.
+    fn bury(&self, group: &mut Group<'_>, newest: i64) -> rusqlite::Result<bool> {
+        let Some(tombstone) = &self.tombstone else { return Ok(false) };
+        if !self.may_go(group, newest)? || !tombstone::insert(group, tombstone)? {
             return Ok(false);
         }
+        let n = self.entry.outbox.n;
         for sql in [Sql::OutboxRemove, Sql::ReceiptRemove, Sql::AttemptRemove] {
             group.sql(sql)?.execute([n])?;
         }

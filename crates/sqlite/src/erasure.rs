@@ -88,7 +88,7 @@ impl Erasure {
     }
 
     fn change_seal(&self, group: &mut Group<'_>) -> rusqlite::Result<bool> {
-        self.seal.as_ref().map_or(Ok(true), |change| seal::change(group, change))
+        seal::turn(group, self.seal.as_ref())
     }
 
     /// Clears what reports and people said of it, and records the erasure.

@@ -41,6 +41,14 @@ pub(crate) fn change(group: &mut Group<'_>, change: &SealChange) -> rusqlite::Re
     Ok(true)
 }
 
+/// Writes a seal over the one of its version, or, without one, looks that none stands; whether so.
+pub(crate) fn turn(group: &mut Group<'_>, change: Option<&SealChange>) -> rusqlite::Result<bool> {
+    match change {
+        Some(change) => self::change(group, change),
+        None => Ok(find(group.sql(Sql::SealRow)?)?.is_none()),
+    }
+}
+
 /// A seal alone.
 pub(crate) struct Sealing(pub(crate) SealChange);
 

@@ -33,6 +33,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("counterfoil-testkit", 2),
     ("counterfoil-sqlite", STORES),
     ("counterfoil-postgres", STORES),
+    ("counterfoil-archive", ENGINES),
     ("counterfoil-relay", ENGINES),
     ("counterfoil-workflow", ENGINES),
     ("counterfoil-inbox", ENGINES),

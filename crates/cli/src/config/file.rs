@@ -35,6 +35,8 @@ pub(crate) struct File {
     #[serde(default)]
     pub(crate) audit: AuditTable,
     #[serde(default)]
+    pub(crate) archive: ArchiveTable,
+    #[serde(default)]
     pub(crate) destination: BTreeMap<String, Spanned<DestinationTable>>,
 }
 
@@ -63,6 +65,13 @@ pub(crate) struct RelayTable {
 pub(crate) struct AuditTable {
     #[serde(default)]
     pub(crate) expect: Vec<Query>,
+}
+
+/// `[archive]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ArchiveTable {
+    pub(crate) dir: Option<Value>,
 }
 
 /// `[destination.NAME]`.

@@ -30,7 +30,7 @@ mod url;
 mod warning;
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use counterfoil_core::domain::Span;
 
@@ -145,6 +145,19 @@ impl Config {
                 Ok((sql, self.page.optional("audit.expect.kind", query.kind.as_ref())?))
             })
             .collect()
+    }
+
+    /// `[archive] dir`.
+    ///
+    /// # Errors
+    /// A variable or file is missing, or the path is empty.
+    pub(crate) fn archive_dir(&self) -> Result<Option<PathBuf>, Failure> {
+        let Some(value) = &self.file.archive.dir else { return Ok(None) };
+        let path = self.page.text("archive.dir", value)?;
+        if path.is_empty() {
+            return Err(self.page.refuse_value("archive.dir", value, "is empty: name a folder"));
+        }
+        Ok(Some(PathBuf::from(path)))
     }
 
     /// The names of the destinations, sorted.

@@ -5,10 +5,12 @@
 
 mod act;
 mod actor;
+mod archive;
 mod audit;
 mod doctor;
 mod drill;
 mod enqueue;
+mod erase;
 mod filter;
 mod init;
 mod json_line;
@@ -26,6 +28,7 @@ mod time_or_ago;
 mod transport;
 mod way_out;
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use counterfoil_core::port::Store;
@@ -62,6 +65,8 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::Completions(args) => manual::completions(&args),
         Verb::Man(args) => manual::man(&args),
         Verb::Audit(args) => audit::run(&shared, &args),
+        Verb::Archive(args) => archive::run(&shared, &args),
+        Verb::Erase(args) => erase::run(&shared, args),
         Verb::Doctor(args) => doctor::run(&shared, &args),
         Verb::Restored(args) => restored::run(&shared, args),
         Verb::Drill(args) => drill::run(&shared, &args),
@@ -70,7 +75,7 @@ pub(crate) fn run(typed: Typed) -> Ended {
 }
 
 /// Verbs that a later version brings.
-const NOT_YET: &[&str] = &["archive", "bench", "erase", "up", "workflow"];
+const NOT_YET: &[&str] = &["bench", "up", "workflow"];
 
 fn other(verb: &str) -> Failure {
     if NOT_YET.contains(&verb) {
@@ -101,6 +106,15 @@ impl Found {
     /// `[relay]`, or its defaults.
     fn relay(&self) -> Result<RelaySettings, Failure> {
         self.config.as_ref().map_or_else(|| Ok(RelaySettings::default()), Config::relay)
+    }
+
+    /// The folder of the archive: as given, else `[archive] dir`.
+    fn archive(&self, given: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+        match (given, &self.config) {
+            (Some(given), _) => Ok(Some(given.to_owned())),
+            (None, Some(config)) => config.archive_dir(),
+            (None, None) => Ok(None),
+        }
     }
 
     /// Opens the store; where the configuration names it, it must have the configuration's source.

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::program::{Desk, Said};
+use crate::relay::answering;
 
 const EXPECT: &str = "[audit]\nexpect = [{ sql = \"SELECT 'order.paid:' || id FROM orders \
                       WHERE paid = 1\", kind = \"order.paid\" }]\n";
@@ -51,7 +52,12 @@ fn violated(desk: &Desk, id: &str) {
 fn what_was_delivered_holds_on_both_sides() {
     let desk = delivered();
     let report = audit(&desk).json();
-    assert_eq!(report, json!({ "holds": true, "checked": 3, "acknowledged": 0, "violations": [] }));
+    assert_eq!(
+        report,
+        json!({ "holds": true, "checked": 3, "acknowledged": 0, "violations": [], "mended": [],
+            "form": "full", "full_because": "first", "from": null, "sealed_at": null,
+            "full_at": null, "seal": "renewed" })
+    );
     let told = desk.run(&["audit", "--inbox", "sqlite:shipping.db", "--full"]);
     let all = "the audit holds: 3 commands, 0 events, 3 expected ids, 3 keys of the receiver";
     assert!(told.is_done().out.contains(all), "{told:?}");
@@ -113,8 +119,18 @@ fn a_lost_receipt_is_found() {
 fn what_cannot_be_audited_is_named() {
     let desk = Desk::new();
     let run = |args: &[&str]| desk.run(&[args, &["--store", "sqlite:orders.db"]].concat());
-    run(&["audit", "--mend"]).refuses(2, &["not yet", "`--mend`"]);
-    run(&["audit", "--inbox-query", "SELECT 1"]).refuses(2, &["not yet", "`--inbox-query`"]);
+    run(&["audit", "--destination", "shipping"]).refuses(2, &["--destination", "--inbox"]);
+    let both = ["audit", "--inbox", "ask", "--inbox-query", "SELECT 1"];
+    run(&both).refuses(2, &["--inbox ask", "--inbox-query", "leave one away"]);
+    run(&["audit", "--inbox", "ask"]).refuses(2, &["--inbox ask", "no configuration"]);
+    run(&["audit", "--actor", "ana"]).refuses(2, &["--mend"]);
+    for (sql, why) in [
+        ("SELECT id FROM no_such_table", "no such table"),
+        ("DELETE FROM counterfoil_outbox", "no SELECT"),
+    ] {
+        let said = run(&["audit", "--inbox-query", sql]);
+        said.refuses(2, &["--inbox-query", sql, why, "first column"]);
+    }
     let said = run(&["audit", "--inbox", "sqlite:none.db"]);
     said.refuses(2, &["--inbox none.db", "no such file", "receiver's own store"]);
     assert!(!desk.path("none.db").exists());
@@ -180,4 +196,171 @@ fn a_receivers_book_answers_for_its_own_destinations() {
     desk.run(&of("shiping")).refuses(1, &["--destination shiping", "counterfoil status"]);
     let alone = desk.run(&["audit", "--destination", "shipping"]);
     assert_eq!(alone.code, Some(2), "{alone:?}");
+}
+
+/// Removes rows as somebody would who gets past the guards.
+fn force(desk: &Desk, sql: &str) {
+    let orders = Connection::open(desk.path("orders.db")).unwrap();
+    let off = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+    orders.set_db_config(off, false).unwrap();
+    orders.execute_batch(sql).unwrap();
+}
+
+fn told(desk: &Desk, more: &[&str]) -> Value {
+    let said = desk.run(&[&["audit", "--json"], more].concat());
+    serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"))
+}
+
+fn codes(report: &Value) -> Vec<&str> {
+    let found = report["violations"].as_array().unwrap().iter();
+    found.map(|found| found["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn an_audit_goes_on_from_the_last_one_and_says_so() {
+    let desk = delivered();
+    desk.run(&["audit"]).is_done();
+    let next = desk.run(&["audit"]);
+    let said = next.is_done().out.as_str();
+    assert!(said.contains("the audit holds: 0 commands"), "{said}");
+    assert!(said.contains("incremental: the audit that held at 20"), "{said}");
+    assert!(said.contains("covers n 3 and below"), "{said}");
+    desk.enqueue("order.paid:new");
+    change(&desk, "orders.db", "INSERT INTO orders VALUES ('new', 1)");
+    let report = told(&desk, &[]);
+    assert_eq!((&report["form"], &report["from"]), (&json!("incremental"), &json!("3")));
+    assert_eq!((&report["checked"], &report["seal"]), (&json!(1), &json!("renewed")));
+    assert!(report["sealed_at"].as_str().unwrap().starts_with("20"), "{report}");
+    let full = told(&desk, &["--full"]);
+    assert_eq!((&full["checked"], &full["full_because"]), (&json!(4), &json!("asked")));
+}
+
+#[test]
+fn what_was_removed_behind_the_seal_is_found_by_a_full_audit() {
+    let desk = delivered();
+    desk.run(&["audit"]).is_done();
+    // With everything about it, and the counts set right.
+    force(
+        &desk,
+        "DELETE FROM counterfoil_outbox WHERE n = 2; DELETE FROM counterfoil_receipt WHERE n = 2;
+         UPDATE counterfoil_tally SET count = count - 1; DELETE FROM orders WHERE id = '2'",
+    );
+    let full = told(&desk, &["--full"]);
+    assert_eq!(codes(&full), ["CF0851", "CF0851"], "{full}");
+    assert_eq!((&full["holds"], &full["seal"]), (&json!(false), &json!("stays")));
+    let text = full["violations"][0]["text"].as_str().unwrap();
+    assert!(text.contains("table outbox: 3 rows were sealed, and 2"), "{text}");
+    assert!(text.contains("n 2 to 2"), "{text}");
+    let next = told(&desk, &[]);
+    assert_eq!((&next["holds"], &next["full_because"]), (&json!(false), &json!("broken")));
+}
+
+#[test]
+fn what_was_changed_behind_the_seal_is_found_by_a_full_audit() {
+    for (table, sql) in [
+        ("receipt", "UPDATE counterfoil_receipt SET evidence = 'HTTP 201' WHERE n = 1"),
+        ("receipt", "UPDATE counterfoil_receipt SET result = NULL WHERE n = 1"),
+        ("outbox", "UPDATE counterfoil_outbox SET erased_at = 1764421200000000 WHERE n = 1"),
+    ] {
+        let desk = delivered();
+        desk.run(&["audit"]).is_done();
+        force(&desk, sql);
+        let full = told(&desk, &["--full"]);
+        assert_eq!(codes(&full), ["CF0851"], "{sql}: {full}");
+        assert_eq!(full["violations"][0]["ids"], json!([table]), "{sql}: {full}");
+    }
+}
+
+#[test]
+fn what_lost_its_delivery_is_mended_to_uncertain() {
+    let desk = Desk::new();
+    desk.configure(9, "\"forever\"", "");
+    desk.enqueue("a");
+    desk.enqueue("b");
+    desk.run(&["audit"]).is_done();
+    force(&desk, "DELETE FROM counterfoil_delivery WHERE n = 2");
+    let lost = told(&desk, &["--full"]);
+    assert_eq!(codes(&lost), ["CF0804", "CF0820"]);
+    let mended = desk.run(&["audit", "--mend", "--actor", "ana"]);
+    assert!(mended.is_done().out.contains("mended: b is uncertain now"), "{mended:?}");
+    let shown = desk.show("b");
+    assert_eq!((&shown["state"], &shown["in_doubt"]), (&json!("uncertain"), &json!(true)));
+    assert_eq!(shown["actions"][0]["outcome"], "ana", "{shown}");
+    assert_eq!(desk.show("a")["state"], "pending");
+    // What remains is told: mending brings no row back.
+    force(&desk, "DELETE FROM counterfoil_outbox WHERE n = 1");
+    let report = told(&desk, &["--mend"]);
+    assert_eq!((&report["holds"], &report["mended"]), (&json!(false), &json!([])));
+    assert!(codes(&report).contains(&"CF0801"), "{report}");
+}
+
+#[test]
+fn a_seal_that_cannot_be_read_is_an_error_and_full_begins_anew() {
+    let desk = delivered();
+    desk.run(&["audit"]).is_done();
+    force(&desk, "UPDATE counterfoil_seal SET seal = 'rubbish'");
+    desk.run(&["audit"]).refuses(2, &["seal", "cannot be read", "audit --full"]);
+    let full = desk.run(&["audit", "--full"]);
+    assert!(full.is_done().out.contains("a new one is begun"), "{full:?}");
+    desk.run(&["audit"]).is_done();
+}
+
+#[test]
+fn a_receivers_own_table_is_its_book() {
+    let desk = delivered();
+    let took = "SELECT command_id FROM took ORDER BY at";
+    change(
+        &desk,
+        "warehouse.db",
+        "CREATE TABLE took(at INTEGER PRIMARY KEY, command_id TEXT);
+         INSERT INTO took(command_id) VALUES ('order.paid:1'), ('order.paid:2')",
+    );
+    let run = || told(&desk, &["--inbox", "sqlite:warehouse.db", "--inbox-query", took]);
+    let report = run();
+    assert_eq!(codes(&report), ["CF0841"], "{report}");
+    assert_eq!(report["violations"][0]["ids"], json!(["order.paid:订单"]));
+    change(&desk, "warehouse.db", "INSERT INTO took(command_id) VALUES ('order.paid:订单')");
+    assert_eq!(run()["holds"], true);
+    change(&desk, "warehouse.db", "INSERT INTO took(command_id) VALUES ('invented')");
+    assert_eq!(codes(&run()), ["CF0842"]);
+    // In the store's own file, several of one command, and more than a page.
+    change(
+        &desk,
+        "orders.db",
+        "CREATE TABLE took(at INTEGER PRIMARY KEY, command_id TEXT);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+         INSERT INTO took(command_id) SELECT 'order.paid:1' FROM n
+         UNION ALL SELECT 'order.paid:2' UNION ALL SELECT 'order.paid:订单'",
+    );
+    let own = desk.run(&["audit", "--inbox-query", took]);
+    assert!(own.is_done().out.contains("keys of the receiver"), "{own:?}");
+}
+
+#[test]
+fn a_receiver_is_asked_key_by_key() {
+    let desk = delivered();
+    let ask = |port: u16, more: &str| {
+        format!(
+            "ask = {{ url = \"http://127.0.0.1:{port}/commands/{{command_id}}\", quiet = \"2s\"\
+             {more} }}\n{EXPECT}"
+        )
+    };
+    let (_receiver, port) = desk.receiver(&[]);
+    desk.configure(port, "\"forever\"", &ask(port, ""));
+    let asked = desk.run(&["audit", "--inbox", "ask"]);
+    assert!(!asked.is_done().out.contains("neither yes nor no"), "{asked:?}");
+    // One that has forgotten says so in so many words, or by a bare 404, which is not believed.
+    let port = answering(
+        "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\
+         Connection: close\r\n\r\n{\"error\":\"no_such_key\"}",
+    );
+    let there = ", not_there = { status = 404, json = \"/error\", in = [\"no_such_key\"] }";
+    desk.configure(port, "\"forever\"", &ask(port, there));
+    let denied = told(&desk, &["--inbox", "ask"]);
+    assert_eq!(codes(&denied), ["CF0841"; 3], "{denied}");
+    desk.configure(port, "\"forever\"", &ask(port, ""));
+    let bare = desk.run(&["audit", "--inbox", "ask"]);
+    assert!(bare.is_done().out.contains("3 answers of receivers were neither"), "{bare:?}");
+    desk.configure(port, "\"forever\"", EXPECT);
+    desk.run(&["audit", "--inbox", "ask"]).refuses(2, &["--inbox ask", "no destination", "ask"]);
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::program::Desk;
 
 /// Runs a shell script where it may mount.
-fn where_mounting_is_allowed(desk: &Desk, script: &str) -> String {
+pub(crate) fn where_mounting_is_allowed(desk: &Desk, script: &str) -> String {
     let program = env!("CARGO_BIN_EXE_counterfoil");
     for flags in [&["-m"][..], &["-Urm"]] {
         let unshare = |script: &str| {

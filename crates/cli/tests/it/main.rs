@@ -16,6 +16,7 @@ mod answers;
 mod api;
 mod api_relay;
 mod api_schemathesis;
+mod archive;
 mod audit;
 mod backup;
 mod bulk;
@@ -28,6 +29,7 @@ mod drill_contract;
 mod drill_postgres;
 mod dry_run;
 mod enqueue;
+mod erase;
 mod failure_group;
 mod fault;
 #[cfg(feature = "otlp")]

@@ -52,6 +52,7 @@ fn every_key_of_the_configuration_has_its_row() {
         ("ApiTable", "[api] "),
         ("TokenTable", "[api] tokens."),
         ("AuditTable", "[audit] "),
+        ("ArchiveTable", "[archive] "),
         ("DestinationTable", ""),
         ("RetryTable", "retry."),
         ("AskTable", "ask."),

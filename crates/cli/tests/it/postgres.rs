@@ -214,7 +214,7 @@ fn an_audit_reads_orders_and_a_receivers_inbox_from_postgres() {
     let text = std::fs::read_to_string(shop.desk.path("counterfoil.toml")).unwrap();
     shop.desk.write("counterfoil.toml", &(text + &expect));
     shop.desk.run(&["relay", "--until-idle"]).is_done();
-    let audit = ["audit", "--inbox", &theirs.store()];
+    let audit = ["audit", "--full", "--inbox", &theirs.store()];
     let missing = shop.desk.run(&audit);
     assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.out.contains("order.paid:1"), "{missing:?}");
@@ -234,6 +234,45 @@ fn an_audit_reads_orders_and_a_receivers_inbox_from_postgres() {
     assert!(forgotten.out.contains("order.paid:2"), "{forgotten:?}");
     let none = format!("{}_none", theirs.store());
     shop.desk.run(&["audit", "--inbox", &none]).refuses(2, &["--inbox", "?schema=NAME"]);
+}
+
+/// The same by a receiver's own table; what is removed behind the seal is found; a role that only
+/// reads leaves none.
+#[test]
+fn an_audit_goes_on_from_its_seal_and_matches_a_receivers_own_table() {
+    let (shop, theirs) = (Shop::new(), Schema::unmade());
+    shop.desk.run(&["init", "--store", &theirs.store()]).is_done();
+    for id in ["a", "b", "c"] {
+        shop.enqueue(id, "{}").is_done();
+    }
+    let _receiver = shop.serve();
+    shop.desk.run(&["relay", "--until-idle"]).is_done();
+    theirs.run(
+        "CREATE TABLE cf.took(at serial, id text); INSERT INTO cf.took(id) VALUES ('a'), ('b')",
+    );
+    let sql = format!("SELECT id, at FROM {}.took ORDER BY at", theirs.name);
+    let run =
+        || shop.desk.run(&["audit", "--inbox", &theirs.store(), "--inbox-query", &sql, "--json"]);
+    let missing = run();
+    assert!(missing.code == Some(1) && missing.out.contains("CF0841"), "{missing:?}");
+    theirs.run("INSERT INTO cf.took(id) VALUES ('c')");
+    run().is_done();
+    theirs.run("INSERT INTO cf.took(id) VALUES ('c'), ('invented')");
+    let invented = run();
+    assert!(invented.out.contains("CF0842") && invented.out.contains("invented"), "{invented:?}");
+    let writes = "WITH gone AS (DELETE FROM cf.took RETURNING id) SELECT id FROM gone";
+    let refused = shop.desk.run(&["audit", "--inbox-query", &writes.replace("cf.", "x.")]);
+    refused.refuses(2, &["--inbox-query"]);
+    let next = shop.desk.run(&["audit"]);
+    assert!(next.is_done().out.contains("incremental: the audit that held at 20"), "{next:?}");
+    shop.schema.run(
+        "SET counterfoil.own = 'on'; DELETE FROM cf.receipt WHERE n = 2;
+         DELETE FROM cf.outbox WHERE n = 2;
+         INSERT INTO cf.tally(destination, outcome, count) VALUES ('shipping', 'completed', -1)",
+    );
+    let full = shop.desk.run(&["audit", "--full"]);
+    assert_eq!(full.code, Some(1), "{full:?}");
+    assert!(full.out.contains("table outbox: 3 rows were sealed, and 2"), "{full:?}");
 }
 
 /// A repeat is folded there too, and both books agree.

@@ -99,7 +99,7 @@ fn put(desk: &Desk) {
             }
             if standing.name == "archived" {
                 let sql = "INSERT INTO counterfoil_archived VALUES
-                           (?1, ?2, 'k', NULL, zeroblob(32), 'completed', 1, 'f')";
+                           (?1, ?2, 'k', NULL, zeroblob(32), 'completed', 1, 'f', NULL)";
                 own.execute(sql, [&id, to]).unwrap();
                 continue;
             }

@@ -81,7 +81,7 @@ pub(crate) async fn in_a_file(options: ApiOptions) -> Scene<SqliteStore> {
     let bury = |scene: &Scene<SqliteStore>, id: &str, outcome: &str| {
         let digest = Digest::of(b"");
         let bury = "INSERT INTO counterfoil_archived VALUES \
-                    (?1, 'shop', 'order.paid', NULL, ?2, ?3, 1, 'f.zst')";
+                    (?1, 'shop', 'order.paid', NULL, ?2, ?3, 1, 'f.zst', NULL)";
         let values = rusqlite::params![id, digest.as_bytes(), outcome];
         open_own(&scene.path()).unwrap().0.execute(bury, values).unwrap();
     };

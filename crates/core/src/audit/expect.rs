@@ -4,9 +4,11 @@
 //! command of that kind is in the answer. That finds the INSERT that was forgotten. Does not:
 //! check archived commands back; their rows may be gone, too.
 
+use super::page::Pages;
 use super::report::Findings;
 use crate::domain::laws::{CommandFacts, Violation, law};
 use crate::port::Store;
+use crate::port::read::FactsFrom;
 use crate::port::store::StoreError;
 
 /// A query of the user's own: its first column names commands.
@@ -34,6 +36,77 @@ impl Expect {
     }
 }
 
+/// What an incremental audit knows of the commands of a kind.
+pub(super) struct Counted {
+    /// How many are sealed, archived ones included; `None`: it is not known.
+    pub(super) sealed: Option<i64>,
+    /// How many came since, as far as was seen before the answer is read.
+    pub(super) seen: i64,
+    /// Commands above this `n` came since, and were looked for in the answer already.
+    pub(super) horizon: i64,
+}
+
+impl Expect {
+    /// Forward, and back over what is sealed, unless as many ids are answered as commands of the
+    /// kind were recorded: then, all of them standing, each command is among them.
+    pub(super) async fn incremental<S: Store>(
+        &self,
+        store: &S,
+        page: usize,
+        counted: Counted,
+        findings: &mut Findings,
+    ) -> Result<(), StoreError> {
+        let answered = forward(store, self, page, findings).await?;
+        let answered = i64::try_from(answered).unwrap_or(i64::MAX);
+        if self.kind.is_none() {
+            return Ok(());
+        }
+        let Counted { sealed, seen, horizon } = counted;
+        if let Some(sealed) = sealed
+            && answered >= sealed + seen
+        {
+            // More may have been recorded while the answer was read, each with its row.
+            let came = answered == sealed + seen
+                || answered <= sealed + self.newer(store, horizon, page).await?;
+            if came {
+                return Ok(());
+            }
+        }
+        let mut pages = Pages::new(store, FactsFrom::default(), page);
+        while let Some(mut facts) = pages.next().await? {
+            facts.commands.retain(|facts| facts.n <= horizon);
+            if facts.commands.is_empty() {
+                break;
+            }
+            back(store, self, &facts.commands, findings).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Expect {
+    /// How many commands of the kind are above `horizon` now.
+    async fn newer<S: Store>(
+        &self,
+        store: &S,
+        horizon: i64,
+        page: usize,
+    ) -> Result<i64, StoreError> {
+        let Some(kind) = &self.kind else { return Ok(0) };
+        let mut newer = 0;
+        let from = FactsFrom { after: horizon, open_only: false };
+        let mut pages = Pages::new(store, from, page);
+        while let Some(facts) = pages.next().await? {
+            newer += facts.commands.iter().filter(|facts| is_of(facts, kind)).count();
+        }
+        Ok(i64::try_from(newer).unwrap_or(i64::MAX))
+    }
+}
+
+fn is_of(facts: &CommandFacts, kind: &str) -> bool {
+    facts.outbox.as_ref().is_some_and(|row| row.kind.as_str() == kind)
+}
+
 /// Theirs first, then ours: a row and its command are committed together, so a command that is
 /// missing afterwards was never written.
 pub(super) async fn forward<S: Store>(
@@ -41,7 +114,7 @@ pub(super) async fn forward<S: Store>(
     expect: &Expect,
     page: usize,
     findings: &mut Findings,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let mut offset = 0;
     loop {
         let ids = store.expected(&expect.sql, offset, page).await?;
@@ -51,10 +124,10 @@ pub(super) async fn forward<S: Store>(
             let found = format!("command {id} is expected by {:?}, but does not stand", expect.sql);
             findings.add([Violation::of(&law::EXPECTED_MISSING, vec![id.clone()], &found)]);
         }
-        if ids.len() < page {
-            return Ok(());
-        }
         offset += ids.len() as u64;
+        if ids.len() < page {
+            return Ok(offset);
+        }
     }
 }
 
@@ -66,9 +139,7 @@ pub(super) async fn back<S: Store>(
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let Some(kind) = &expect.kind else { return Ok(()) };
-    let of_kind = |facts: &&CommandFacts| {
-        facts.outbox.as_ref().is_some_and(|row| row.kind.as_str() == kind.as_str())
-    };
+    let of_kind = |facts: &&CommandFacts| is_of(facts, kind);
     let ids: Vec<String> = commands.iter().filter(of_kind).map(|facts| facts.id.clone()).collect();
     if ids.is_empty() {
         return Ok(());

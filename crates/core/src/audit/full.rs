@@ -59,6 +59,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
                 counts.command(command);
                 if command.n <= self.fresh.window.to.n {
                     totals::record(&mut self.recorded, command);
+                    self.kinds.command(command);
                 }
             }
             self.expected_back(&facts).await?;
@@ -98,6 +99,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
                 self.old.tombstone(tombstone);
                 counts.tombstone(tombstone);
                 *self.recorded.entry(tombstone.destination.clone()).or_default() += 1;
+                self.kinds.add(&tombstone.kind, 1);
             }
             let Some(last) = tombstones.last() else { return Ok(()) };
             after = goes_on(&after, Some(last.command_id.clone()))?;

@@ -63,6 +63,8 @@ pub struct InboxMatch {
     /// Commands that ended before this are not looked for there: the receiver may have forgotten
     /// them. Default: all are.
     pub since: Option<Micros>,
+    /// Only commands that completed are looked for there. Default: all that ended.
+    pub completed_only: bool,
     /// How many rows are read at once. Default 1,000; 0 counts as 1.
     pub page: usize,
     /// How many violations are kept in full; all are counted. Default 1,000.
@@ -71,7 +73,8 @@ pub struct InboxMatch {
 
 impl Default for InboxMatch {
     fn default() -> Self {
-        Self { destinations: BTreeSet::new(), since: None, page: PAGE, keep: KEEP }
+        let destinations = BTreeSet::new();
+        Self { destinations, since: None, completed_only: false, page: PAGE, keep: KEEP }
     }
 }
 
@@ -87,6 +90,13 @@ impl InboxMatch {
     #[must_use]
     pub const fn since(mut self, time: Micros) -> Self {
         self.since = Some(time);
+        self
+    }
+
+    /// Looks only for commands that completed.
+    #[must_use]
+    pub const fn completed_only(mut self) -> Self {
+        self.completed_only = true;
         self
     }
 
@@ -149,7 +159,9 @@ async fn ours_first<S: Store, B: InboxBook>(
             let newest = receipts.max_by_key(|receipt| receipt.round)?;
             let open = facts.delivery.is_some();
             let forgotten = options.since.is_some_and(|since| newest.recorded_at < since);
-            let looked = !open && !forgotten && options.concerns(facts);
+            let wanted = !options.completed_only
+                || (newest.outcome == ReceiptOutcome::Completed && by_receiver(newest));
+            let looked = !open && !forgotten && wanted && options.concerns(facts);
             looked.then(|| (facts.id.clone(), newest.clone(), acted(facts)))
         };
         let ended: Vec<_> = facts.commands.iter().filter_map(ended).collect();

@@ -31,6 +31,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
         self.contradictions(seal.horizon.contradiction, true).await?;
         self.actions(seal.horizon.action).await?;
         self.recorded = totals::sum(std::mem::take(&mut self.recorded), &seal.recorded);
+        self.kinds = std::mem::take(&mut self.kinds).and(&seal.kinds);
         self.totals(seal, &counted).await
     }
 
@@ -57,6 +58,9 @@ impl<S: Audited + Archive> Reading<'_, S> {
                 totals::record(counted, command);
                 if command.n <= self.fresh.window.to.n {
                     totals::record(&mut self.recorded, command);
+                    self.kinds.command(command);
+                } else {
+                    self.newer.command(command);
                 }
             }
             self.events_of(&facts).await?;
@@ -65,7 +69,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
         Ok(())
     }
 
-    /// The events around those that issued commands of this page.
+    /// The events that issued commands of this page, those between, and the one before.
     async fn events_of(&mut self, facts: &Facts) -> Result<(), StoreError> {
         let mut streams: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
         for row in facts.commands.iter().filter_map(|facts| facts.outbox.as_ref()) {
@@ -74,8 +78,9 @@ impl<S: Audited + Archive> Reading<'_, S> {
             (*first, *last) = (seq.min(*first), seq.max(*last));
         }
         for (stream, (first, last)) in streams {
-            let after = Some((stream.to_owned(), first.saturating_sub(1)));
-            let wanted = usize::try_from(last - first + 1).unwrap_or(self.page).min(self.page);
+            let after = Some((stream.to_owned(), first.saturating_sub(2)));
+            let wanted = last.saturating_sub(first).saturating_add(2);
+            let wanted = usize::try_from(wanted).unwrap_or(self.page).min(self.page);
             let events = self.store.event_facts(after, wanted).await?;
             for event in events.iter().filter(|event| event.stream == stream && event.seq <= last) {
                 self.findings.checked.events += 1;
@@ -205,10 +210,8 @@ impl Lanes {
         }
         let lane = (open.destination.clone(), key.to_string());
         match self.flying.get(&lane) {
-            Some(other) if *other != facts.n => {
-                if self.strange.len() < STRANGE_MAX {
-                    self.strange.insert(lane);
-                }
+            Some(other) if *other != facts.n && self.strange.len() < STRANGE_MAX => {
+                self.strange.insert(lane);
             }
             Some(_) => {}
             None if self.flying.len() < LANES_MAX => {

@@ -9,6 +9,8 @@ mod expect;
 mod full;
 mod inbox;
 mod incremental;
+pub mod keep;
+mod kinds;
 mod page;
 mod pass;
 mod reading;

@@ -4,6 +4,7 @@
 //! moved is thrown away whole. Does not: read; `full` and `incremental` do.
 
 use super::expect::Expect;
+use super::kinds::Kinds;
 use super::report::Findings;
 use super::seal::{Seal, Summing, Window};
 use super::totals::Recorded;
@@ -21,6 +22,10 @@ pub(super) struct Reading<'a, S> {
     pub(super) fresh: Summing,
     /// The commands at or below the new horizon, and the archived ones.
     pub(super) recorded: Recorded,
+    /// The same, by kind.
+    pub(super) kinds: Kinds,
+    /// Those above the new horizon that were seen, by kind.
+    pub(super) newer: Kinds,
 }
 
 impl<'a, S> Reading<'a, S> {
@@ -31,10 +36,13 @@ impl<'a, S> Reading<'a, S> {
         seal: &Seal,
         to: Horizon,
     ) -> Self {
-        let old = Summing::of(Window { after: LOWEST, to: seal.horizon });
-        let fresh = Summing::of(Window { after: seal.horizon, to });
+        // Below the one before only if that is given up.
+        let n = seal.horizon.n.min(to.n);
+        let old = Summing::of(Window { after: LOWEST, to: Horizon { n, ..seal.horizon } });
+        let fresh = Summing::of(Window { after: Horizon { n, ..seal.horizon }, to });
         let (findings, recorded) = (Findings::new(keep), Recorded::new());
-        Self { store, expect, page, findings, old, fresh, recorded }
+        let (kinds, newer) = (Kinds::default(), Kinds::default());
+        Self { store, expect, page, findings, old, fresh, recorded, kinds, newer }
     }
 }
 

@@ -25,8 +25,6 @@ pub struct Checked {
     pub acknowledged: u64,
     /// Tombstones of archived commands.
     pub archived: u64,
-    /// Completed commands that the receiver was asked about by key.
-    pub asked: u64,
 }
 
 impl Checked {
@@ -41,7 +39,6 @@ impl Checked {
         self.keys += other.keys;
         self.acknowledged += other.acknowledged;
         self.archived += other.archived;
-        self.asked += other.asked;
         self
     }
 }
@@ -85,18 +82,23 @@ pub(super) struct Findings {
     pub(super) checked: Checked,
     kept: Vec<Violation>,
     found: u64,
+    /// Of them: about what was sealed.
+    seals: u64,
     keep: usize,
     mended: Vec<String>,
 }
 
 impl Findings {
     pub(super) fn new(keep: usize) -> Self {
-        Self { checked: Checked::default(), kept: Vec::new(), found: 0, keep, mended: Vec::new() }
+        let (checked, kept, mended) = (Checked::default(), Vec::new(), Vec::new());
+        Self { checked, kept, found: 0, seals: 0, keep, mended }
     }
 
     pub(super) fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
         for violation in violations {
             self.found += 1;
+            let is_seal = [law::SEALED.code, law::SEAL_BEYOND.code].contains(&violation.code);
+            self.seals += u64::from(is_seal);
             if self.kept.len() < self.keep {
                 self.kept.push(violation);
             }
@@ -106,6 +108,11 @@ impl Findings {
     pub(super) fn mend(&mut self, ids: Vec<String>) {
         let room = self.keep.saturating_sub(self.mended.len());
         self.mended.extend(ids.into_iter().take(room));
+    }
+
+    /// Whether nothing is wrong but that other rows were sealed.
+    pub(super) const fn only_seals(&self) -> bool {
+        self.found == self.seals
     }
 
     pub(super) const fn holds(&self) -> bool {

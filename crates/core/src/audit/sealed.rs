@@ -4,17 +4,19 @@
 //! seal is written only if everything holds, and only over the one that was read. Does not: match a
 //! receiver's book; see `match_inbox`.
 
+use super::expect::Counted;
 use super::full::unsealed;
+use super::kinds::Kinds;
 use super::pass::{From, Pass, SealFate, WhyFull};
 use super::reading::Reading;
 use super::report::{AuditReport, Findings};
 use super::seal::{Seal, SealUnreadable};
-use super::{AuditOptions, expect};
+use super::{AuditOptions, Expect, expect};
 use crate::domain::laws::{Violation, law};
 use crate::port::act::Actor;
 use crate::port::seal::Horizon;
 use crate::port::store::StoreError;
-use crate::port::{Archive, Audited};
+use crate::port::{Archive, Audited, Store};
 
 /// How often an audit begins anew when an archive or an erasure moves the seal.
 const TRIES: usize = 3;
@@ -28,6 +30,9 @@ pub struct How {
     /// Commands that stand with neither a delivery nor a receipt are made uncertain, in the name
     /// of this actor; looks at everything.
     pub mend: Option<Actor>,
+    /// What stands is sealed although it is not what was sealed, if nothing else is wrong; looks
+    /// at everything.
+    pub reseal: bool,
 }
 
 impl How {
@@ -36,6 +41,17 @@ impl How {
     pub const fn full(mut self) -> Self {
         self.full = true;
         self
+    }
+
+    /// Seals what stands, although it is not what was sealed.
+    #[must_use]
+    pub const fn reseal(mut self) -> Self {
+        self.reseal = true;
+        self
+    }
+
+    const fn is_full(&self) -> bool {
+        self.full || self.reseal || self.mend.is_some()
     }
 
     /// Makes uncertain what was lost.
@@ -79,12 +95,29 @@ pub async fn audit_sealed<S: Audited + Archive>(
         if moved && tries < TRIES {
             continue;
         }
-        let page = options.page.max(1);
         for expect in &options.expect {
-            expect::forward(store, expect, page, &mut told.findings).await?;
+            expected(store, expect, options.page.max(1), &begun, &mut told).await?;
         }
-        return Ok(finish(store, told, begun).await);
+        return Ok(finish(store, told, begun, how.reseal).await);
     }
+}
+
+/// What a query of the user's own answers; a full audit has looked back already.
+async fn expected<S: Store>(
+    store: &S,
+    expect: &Expect,
+    page: usize,
+    begun: &Begun,
+    told: &mut Told,
+) -> Result<(), StoreError> {
+    if begun.full.is_some() {
+        return expect::forward(store, expect, page, &mut told.findings).await.map(drop);
+    }
+    let kind = expect.kind.as_deref().unwrap_or_default();
+    let sealed = begun.seal.kinds.of(kind);
+    let seen = told.seen.of(kind).unwrap_or(0) - sealed.unwrap_or(0);
+    let counted = Counted { sealed, seen, horizon: begun.seal.horizon.n };
+    expect.incremental(store, page, counted, &mut told.findings).await
 }
 
 /// The seal that an audit begins with.
@@ -104,11 +137,13 @@ struct Told {
     fate: SealFate,
     /// The seal if everything holds; `None`: it stays where it is.
     next: Option<Seal>,
+    /// How many commands of each kind were seen or sealed.
+    seen: Kinds,
 }
 
 async fn begin<S: Audited>(store: &S, how: &How) -> Result<Begun, AuditError> {
     let mut refused = None;
-    let asked = (how.full || how.mend.is_some()).then_some(WhyFull::Asked);
+    let asked = how.is_full().then_some(WhyFull::Asked);
     let mut stands = store.sealed().await?;
     if stands.is_none() {
         // A seal of nothing tells archives and erasures that somebody counts.
@@ -139,10 +174,13 @@ async fn begin<S: Audited>(store: &S, how: &How) -> Result<Begun, AuditError> {
     }
 }
 
-/// The horizon that the next seal has: never below the one before.
-fn reached(seal: &Seal, now: Option<Horizon>, full: bool) -> Horizon {
+/// The horizon that the next seal has: never below the one before, unless that is given up.
+fn reached(seal: &Seal, now: Option<Horizon>, full: bool, reseal: bool) -> Horizon {
     let was = seal.horizon;
     let Some(now) = now else { return was };
+    if reseal {
+        return now;
+    }
     // Late attempts and events are found by reading all of them only.
     let (attempt, event) = if full { (now.attempt, now.event) } else { (was.attempt, was.event) };
     Horizon {
@@ -163,7 +201,7 @@ async fn once<S: Audited + Archive>(
 ) -> Result<Told, AuditError> {
     let Begun { seal, full, .. } = begun;
     let horizon = store.horizon().await?;
-    let to = reached(seal, horizon, full.is_some());
+    let to = reached(seal, horizon, full.is_some(), how.reseal);
     let what = (options.expect.as_slice(), options.page.max(1), options.keep);
     let mut reading = Reading::new(store, what, seal, to);
     if let Some(now) = horizon.filter(|now| now.n < seal.horizon.n) {
@@ -176,10 +214,11 @@ async fn once<S: Audited + Archive>(
     } else {
         reading.incremental(seal).await?;
     }
-    let Reading { mut findings, old, fresh, recorded, .. } = reading;
+    let Reading { mut findings, old, fresh, recorded, kinds, newer, .. } = reading;
+    let seen = kinds.clone().and(&newer);
     let stands = store.sealed().await?.map_or(0, |stands| stands.version);
     if stands != begun.version {
-        return Ok(Told { findings, fate: SealFate::Moved, next: None });
+        return Ok(Told { findings, fate: SealFate::Moved, next: None, seen });
     }
     // Before the first seal nothing was summed.
     if full.is_some() && seal.full_at.is_some() {
@@ -189,16 +228,16 @@ async fn once<S: Audited + Archive>(
     let next = horizon.is_some().then(|| {
         let before = if full.is_some() { old.sums } else { seal.sums.clone() };
         let (is_whole, full_at) = (true, seal.full_at);
-        Seal { horizon: to, is_whole, full_at, sums: before.and(fresh.sums), recorded }
+        Seal { horizon: to, is_whole, full_at, sums: before.and(fresh.sums), recorded, kinds }
     });
-    Ok(Told { findings, fate, next })
+    Ok(Told { findings, fate, next, seen })
 }
 
 /// Writes what is to be written, and tells all.
-async fn finish<S: Audited>(store: &S, told: Told, begun: Begun) -> AuditReport {
-    let Told { findings, fate, next } = told;
+async fn finish<S: Audited>(store: &S, told: Told, begun: Begun, reseal: bool) -> AuditReport {
+    let Told { findings, fate, next, .. } = told;
     let Begun { seal, version, from, full, refused } = begun;
-    let holds = findings.holds();
+    let holds = findings.holds() || (reseal && findings.only_seals());
     let seal = match (holds, next, refused) {
         (_, _, Some(why)) => SealFate::NotWritten(why),
         (true, Some(next), None) => {

@@ -146,6 +146,7 @@ pub enum Buried {
 
 /// What an erasure came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "one is made for each erasure, and none is kept")]
 pub enum Erased {
     /// Body, headers, results, evidences and reasons are gone; it is recorded.
     Done,
@@ -179,6 +180,8 @@ pub trait Archive: Store {
     /// Removes each of these commands with its receipts and attempts, and writes its tombstone
     /// with `file`, in one transaction. One that is open again, or whose rows are not exactly
     /// these, is left. The digest of an erased one, whose body is gone, is its newest receipt's.
+    /// With a seal it is all or nothing: if one would be left, all are, and the seal stays; without
+    /// one, while a seal stands, it is [`Buried::SealMoved`].
     ///
     /// # Errors
     /// [`StoreError`]; then nothing was done, or it is not known.
@@ -219,7 +222,8 @@ pub trait Archive: Store {
 
     /// Clears body, headers, results, evidences and reasons of one ended command, and records who
     /// did and why. Its digests must stand in its newest receipt first; where they do not, they
-    /// are written there in the same transaction.
+    /// are written there in the same transaction. Without a seal, while one stands, it is
+    /// [`Erased::SealMoved`].
     ///
     /// # Errors
     /// [`StoreError`]; then nothing was done, or it is not known.

@@ -127,10 +127,18 @@ impl Work for Bury {
     type Answer = Buried;
 
     async fn run(&self, tx: &Tx<'_>) -> Result<Buried, Failure> {
+        let may_go = self.unchanged(tx).await?;
+        // The seal speaks of all of them.
+        let all = self
+            .entries
+            .iter()
+            .all(|(entry, tombstone)| tombstone.is_some() && may_go.contains(&entry.outbox.n));
+        if self.seal.is_some() && !all {
+            return Ok(self.answer(&HashSet::new()));
+        }
         if !seal::turn(tx, self.seal.as_ref()).await? {
             return Ok(Buried::SealMoved);
         }
-        let may_go = self.unchanged(tx).await?;
         Ok(self.answer(&self.bury(tx, &may_go).await?))
     }
 

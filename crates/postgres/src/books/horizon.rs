@@ -63,7 +63,7 @@ async fn positions(tx: &Tx<'_>) -> Result<Horizon, Failure> {
     let now = Micros::new(at(1));
     Ok(Horizon {
         n: at(0),
-        receipt: now.get(),
+        receipt: now.get() - 1,
         attempt: at(2),
         contradiction: at(3),
         action: at(4),

@@ -26,9 +26,12 @@ pub(crate) async fn sealed(tx: &Tx<'_>) -> Result<Option<Sealed>, Failure> {
     }))
 }
 
-/// Writes the seal over the one that it follows; whether that stood. Without a change: it may be.
+/// Writes the seal over the one that it follows; whether that stood. Without a change: whether none
+/// stands.
 pub(crate) async fn turn(tx: &Tx<'_>, change: Option<&SealChange>) -> Result<bool, Failure> {
-    let Some(SealChange { version, seal }) = change else { return Ok(true) };
+    let Some(SealChange { version, seal }) = change else {
+        return Ok(sealed(tx).await?.is_none());
+    };
     let written = match version {
         0 => tx.query(INSERT, &[seal]).await?,
         version => tx.query(UPDATE, &[version, seal]).await?,

@@ -182,4 +182,5 @@ impl Hands for PostgresHands {
 }
 
 counterfoil_testkit::store_suite!(make);
+counterfoil_testkit::archive_suite!(make);
 counterfoil_testkit::audit_suite!(make);

@@ -117,4 +117,5 @@ impl Hands for SqliteHands {
 }
 
 counterfoil_testkit::store_suite!(make);
+counterfoil_testkit::archive_suite!(make);
 counterfoil_testkit::audit_suite!(make);

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use counterfoil_core::audit::seal::Seal;
-use counterfoil_core::audit::{AuditOptions, AuditReport, How, SealFate, WhyFull, audit_sealed};
+use counterfoil_core::audit::{
+    AuditOptions, AuditReport, How, SealFate, WhyFull, audit_sealed, keep,
+};
 use counterfoil_core::domain::transition::Verdict;
 use counterfoil_core::domain::{Event, Kind, Outcome, ReceiptOutcome, Stream};
-use counterfoil_core::port::archive::{Buried, Entry, Erased, SealChange};
+use counterfoil_core::port::archive::{Buried, Erased};
 use counterfoil_core::port::store::Append;
 use counterfoil_core::port::{Act, Acted, Archive, Audited, Deed, Store};
 
@@ -58,30 +60,12 @@ impl<H: Hands<Store: Audited + Archive>> Scene<H> {
 async fn archive<S: Audited + Archive>(store: &S, id: &str) {
     loop {
         let entry = store.entry(id).await.unwrap().unwrap_or_else(|| panic!("no entry of {id}"));
-        let seal = store.sealed().await.unwrap().map(|stands| {
-            let seal = Seal::read(&stands.seal).unwrap().without(std::slice::from_ref(&entry));
-            SealChange { version: stands.version, seal: seal.write() }
-        });
+        let seal = keep::burying(store, std::slice::from_ref(&entry)).await.unwrap();
         match store.bury(FILE, vec![entry], seal).await.unwrap() {
             Buried::Done(done) => return assert_eq!(done, [true], "burying {id}"),
             Buried::SealMoved => {}
         }
     }
-}
-
-/// What an erasure leaves of an entry.
-fn erased(mut entry: Entry) -> Entry {
-    entry.erased_at = Some(entry.outbox.recorded_at);
-    (entry.outbox.body, entry.outbox.headers) = (Vec::new(), None);
-    for receipt in &mut entry.receipts {
-        (receipt.receipt.result, receipt.receipt.evidence) = (None, None);
-    }
-    entry.attempts.iter_mut().for_each(|attempt| attempt.reason = None);
-    for said in &mut entry.contradictions {
-        (said.result, said.evidence) = (None, None);
-    }
-    entry.actions.iter_mut().for_each(|act| act.reason = None);
-    entry
 }
 
 pub(super) async fn the_first_audit_is_full_and_the_next_goes_on<H>(hands: H)
@@ -92,7 +76,7 @@ where
     for at in 0..8 {
         scene.done(&format!("c-{at}")).await;
     }
-    scene.enqueue("open").await;
+    scene.enqueue_to("open", "bank").await;
     scene.advance(1);
     let first = scene.audited(How::default()).await;
     assert!(first.holds, "{:#?}", first.violations);
@@ -133,14 +117,17 @@ where
     scene.advance(7200);
     scene.seals().await;
     // A late settle of a sealed command leaves an attempt behind its end.
-    let late = scene.claimed("late").await;
+    scene.enqueue("late").await;
+    let mut claimed = scene.look().await.claimed;
+    let at = claimed.iter().position(|one| one.command.command_id.as_str() == "late");
+    let late = claimed.remove(at.expect("it is claimed with the others"));
     scene.report("late", ReceiptOutcome::Completed).await;
     scene.advance(7200);
     scene.seals().await;
     scene.settle(&late, Outcome::unknown("a late word")).await;
     scene.advance(7200);
     scene.seals().await;
-    while let Some(claimed) = scene.look().await.claimed.pop() {
+    for claimed in claimed {
         scene.settle(&claimed, completed()).await;
         scene.advance(7200);
     }
@@ -180,6 +167,10 @@ where
     }
     scene.sent("u", Outcome::unknown("reset by peer")).await;
     scene.did("u", Act::Resolve(Verdict::Completed { result: Some(b"r".to_vec()) })).await;
+    scene.done("known").await;
+    scene.report("known", ReceiptOutcome::Rejected).await;
+    scene.advance(1);
+    scene.did("known", Act::Resolve(Verdict::Completed { result: None })).await;
     scene.advance(7200);
     scene.seals().await;
     // Above the horizon, too: an audit has not counted them yet.
@@ -189,16 +180,20 @@ where
         archive(&scene.store, id).await;
     }
     scene.seals().await;
-    let before = scene.entry("u").await;
-    let (version, seal) = scene.seal().await;
-    let seal = seal.changed(&before, &erased(before.clone())).write();
-    let change = Some(SealChange { version, seal });
+    let change = keep::erasing(&scene.store, "u").await.unwrap();
     assert_eq!(scene.store.erase("u", ann(), "asked", change).await.unwrap(), Erased::Done);
     scene.seals().await;
     archive(&scene.store, "u").await;
     scene.seals().await;
+    // What was done to an archived one is cleared, too.
+    archive(&scene.store, "known").await;
+    scene.seals().await;
+    let change = keep::erasing(&scene.store, "known").await.unwrap();
+    let erased = scene.store.erase("known", ann(), "asked", change).await.unwrap();
+    assert!(matches!(erased, Erased::Archived(_)), "{erased:?}");
+    scene.seals().await;
     let report = scene.audited(How::default().full()).await;
-    assert_eq!(report.checked.archived, 3);
+    assert_eq!(report.checked.archived, 4);
 }
 
 pub(super) async fn an_archive_beside_an_audit_is_no_violation<H>(hands: H)

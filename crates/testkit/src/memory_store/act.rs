@@ -27,7 +27,7 @@ impl Rows {
             return if archived { Acted::Archived } else { Acted::Unknown };
         };
         let Some(before) = self.position(n) else { return Acted::Refused(Reason::Ended) };
-        let erased = self.outbox.get(&n).is_some_and(|entry| entry.is_erased());
+        let erased = self.outbox.get(&n).is_some_and(OutboxEntry::is_erased);
         if let Some(reason) = deed.refused_before(&before, erased) {
             return Acted::Refused(reason);
         }

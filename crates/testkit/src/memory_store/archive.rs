@@ -35,9 +35,16 @@ impl Archive for MemoryStore {
         seal: Option<SealChange>,
     ) -> Result<Buried, StoreError> {
         self.write(|rows, _| {
-            if !rows.turn_seal(seal) {
+            // With a seal it is all or nothing.
+            let stand = |entry: &Entry| rows.entry(entry.outbox.n).as_ref() == Some(entry);
+            let is_left = seal.is_some() && !entries.iter().all(stand);
+            if !rows.follows_seal(seal.as_ref()) {
                 return (Buried::SealMoved, false);
             }
+            if is_left {
+                return (Buried::Done(vec![false; entries.len()]), false);
+            }
+            rows.turn_seal(seal);
             let buried: Vec<bool> = entries.iter().map(|entry| rows.bury(file, entry)).collect();
             let changed = buried.contains(&true);
             (Buried::Done(buried), changed)
@@ -85,13 +92,19 @@ impl Archive for MemoryStore {
 impl Rows {
     /// Whether the seal is the one that the change follows; then it is changed.
     fn turn_seal(&mut self, change: Option<SealChange>) -> bool {
-        let Some(SealChange { version, seal }) = change else { return true };
-        let stands = self.seal.as_ref().map_or(0, |(version, _)| *version);
-        if stands != version {
+        if !self.follows_seal(change.as_ref()) {
             return false;
         }
-        self.seal = Some((version + 1, seal));
+        if let Some(SealChange { version, seal }) = change {
+            self.seal = Some((version + 1, seal));
+        }
         true
+    }
+
+    /// Whether the seal that stands is the one that the change follows.
+    fn follows_seal(&self, change: Option<&SealChange>) -> bool {
+        let stands = self.seal.as_ref().map_or(0, |(version, _)| *version);
+        change.map_or(0, |change| change.version) == stands
     }
 
     fn ended(&self, before: Micros, after: i64, limit: usize) -> EndedPage {
@@ -265,9 +278,10 @@ impl Rows {
         for said in self.contradictions.iter_mut().filter(|said| said.command_id == id) {
             (said.report.result, said.report.evidence) = (None, None);
         }
-        let elsewhere = ["pause", "resume", "restored"];
+        // Why it was erased may be told.
+        let stay = ["pause", "resume", "restored", "erase"];
         for act in self.actions.iter_mut().filter(|act| act.about == id) {
-            if !elsewhere.contains(&act.verb.as_str()) {
+            if !stay.contains(&act.verb.as_str()) {
                 act.reason.clear();
             }
         }

@@ -7,3 +7,4 @@ mod audit;
 mod bulk;
 mod memory_store;
 mod scripted_transport;
+mod sealed;

@@ -1,32 +1,34 @@
 //! `audit`: proves from the tables that nothing was lost, invented or done twice.
 //!
-//! Guarantees: exit 0 only if every law holds, every expected command stands, and the receiver's
-//! book agrees where it is given. Does not: write; this form always checks everything.
+//! Guarantees: exit 0 only if every law holds for what was looked at, every expected command
+//! stands, and the receiver's book agrees where it is given; it says whether it looked at
+//! everything. Does not: write more than the seal, and with `--mend` what it says.
 
+mod asking;
 mod inbox_file;
 mod inbox_table;
+mod query_file;
+mod query_table;
+mod receiver;
+mod tell;
 
 use counterfoil_console::json;
-use counterfoil_core::audit::{AuditOptions, AuditReport, Expect, InboxMatch, audit, match_inbox};
-use counterfoil_core::port::Store;
+use counterfoil_core::audit::{AuditError, AuditOptions, AuditReport, Expect, How, audit_sealed};
 use counterfoil_core::port::store::StoreError;
+use counterfoil_core::port::{Actor, Store};
 
-use super::{Found, block_on};
+use super::{Found, actor::actor, block_on};
 use crate::args::{Audit, Shared};
 use crate::config::Config;
-use crate::config::store_url::{self, StoreUrl};
+use crate::config::store_url;
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
-use crate::output::table::cell;
 use crate::store::OpenStore;
-use inbox_file::InboxFile;
-use inbox_table::InboxTable;
+pub(super) use receiver::{Book, Receiver};
+pub(super) use tell::tell;
 
-/// How many violations are shown to people.
-const SHOWN: usize = 50;
-
-/// What completed has no key in the receiver's book.
-const MISSING_THERE: &str = "CF0841";
+/// The reason that stands beside what was mended.
+const MENDED: &str = "counterfoil audit --mend";
 
 /// What was checked, and what was found.
 pub(super) struct Checked {
@@ -38,39 +40,58 @@ pub(super) struct Checked {
     inbox: bool,
     /// Whether it was not said which destinations that receiver serves.
     serves_all: bool,
-}
-
-/// A receiver whose book is matched.
-pub(super) struct Receiver<'a> {
-    /// Its store.
-    pub(super) url: &'a StoreUrl,
-    /// What it serves; empty: all. Others have their keys in a book of their own.
-    pub(super) destinations: &'a [String],
+    /// How many answers of a receiver that was asked were none.
+    unclear: u64,
 }
 
 /// Does `audit`.
 ///
 /// # Errors
-/// A flag is not yet known, or a store cannot be read.
+/// Flags do not fit, or a store cannot be read.
 pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
+    let mut how = How::default();
+    how.full = args.full;
+    how.reseal = args.reseal;
     if args.mend {
-        return Err(Failure::not_yet("`--mend` (parks what has lost its delivery)"));
+        how.mend = Some(Actor { name: actor(args.actor.clone())?, reason: MENDED.into() });
     }
-    if args.inbox_query.is_some() {
-        return Err(Failure::not_yet("`--inbox-query` (a receiver whose own table is the inbox)"));
-    }
-    let inbox = args.inbox.as_deref().map(|url| store_url::parse("--inbox", url)).transpose()?;
+    let asks = args.inbox.as_deref() == Some("ask");
+    let inbox = args.inbox.as_deref().filter(|_| !asks);
+    let inbox = inbox.map(|url| store_url::parse("--inbox", url)).transpose()?;
+    check_flags(args, asks)?;
     let found = Found::new(shared)?;
     let expect = found.config.as_ref().map_or_else(|| Ok(Vec::new()), Config::expect)?;
-    let store = found.open()?;
-    let book = inbox.as_ref().map(|url| Receiver { url, destinations: &args.destination });
-    let checked = block_on(check(&store, expect, book))?;
+    let relay = found.relay()?;
+    let book = match (&inbox, &args.inbox_query) {
+        _ if asks => Some(Book::Asked { config: found.config.as_ref(), relay: &relay }),
+        (url, Some(sql)) => Some(Book::Query { url: url.as_ref().unwrap_or(&found.url), sql }),
+        (Some(url), None) => Some(Book::Inbox(url)),
+        (None, None) => None,
+    };
+    let receiver = book.map(|book| Receiver { book, destinations: &args.destination });
+    let checked = block_on(async {
+        let store = found.open_here().await?;
+        check(&store, expect, how, receiver).await
+    })?;
     if args.json {
         output::line(&json::audit(&checked.report).to_string())?;
     } else {
         output::line(&tell(&checked))?;
+        tell::passed(&checked.report).iter().try_for_each(|line| output::line(line))?;
     }
     Ok(if checked.report.holds { Exit::Done } else { Exit::Refused })
+}
+
+fn check_flags(args: &Audit, asks: bool) -> Result<(), Failure> {
+    if asks && args.inbox_query.is_some() {
+        let text = "--inbox ask and --inbox-query are two ways to look at the receiver";
+        return Err(Failure::could_not_run(text).help("leave one away"));
+    }
+    if args.inbox.is_none() && args.inbox_query.is_none() && !args.destination.is_empty() {
+        let text = "--destination says whom a receiver serves, and none is looked at";
+        return Err(Failure::could_not_run(text).help("add --inbox or --inbox-query"));
+    }
+    Ok(())
 }
 
 /// Checks the laws of a store, what `expect` expects, and the receiver's book.
@@ -80,7 +101,8 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
 pub(super) async fn check(
     store: &OpenStore,
     expect: Vec<(String, Option<String>)>,
-    inbox: Option<Receiver<'_>>,
+    how: How,
+    receiver: Option<Receiver<'_>>,
 ) -> Result<Checked, Failure> {
     let expects = !expect.is_empty();
     let queries = expect.into_iter().map(|(sql, kind)| match kind {
@@ -89,49 +111,43 @@ pub(super) async fn check(
     });
     let options = queries.fold(AuditOptions::default(), AuditOptions::expect);
     let asked: Vec<_> = options.expect.iter().map(|expect| expect.sql.clone()).collect();
-    let mut report = audit(store, options).await.map_err(|error| failed(error, &asked))?;
-    let commands = report.checked.commands;
-    let is_matched = inbox.is_some();
-    let serves_all = inbox.as_ref().is_some_and(|receiver| receiver.destinations.is_empty());
-    if let Some(receiver) = inbox {
+    let inbox = receiver.is_some();
+    let serves_all = receiver.as_ref().is_some_and(Receiver::serves_all);
+    if let Some(receiver) = &receiver {
         must_be_known(store, receiver.destinations).await?;
-        report = report.and(matched(store, receiver).await?);
     }
-    // The match looks at the same commands again.
-    report.checked.commands = commands;
-    Ok(Checked { report, expects, inbox: is_matched, serves_all })
-}
-
-/// Our book against the receiver's.
-async fn matched(store: &OpenStore, receiver: Receiver<'_>) -> Result<AuditReport, Failure> {
-    let serves = receiver.destinations.iter();
-    let mut matched = serves.fold(InboxMatch::default(), InboxMatch::destination);
-    let (source, now) = (store.source(), store.now()?);
-    match receiver.url {
-        StoreUrl::Sqlite(path) => {
-            let book = InboxFile::open(path, &source)?;
-            matched.since = book.remembers_since(now)?;
-            match_inbox(store, &book, matched).await.map_err(Failure::could_not_run)
-        }
-        StoreUrl::Postgres(url) => {
-            let book = InboxTable::open(url, &source).await?;
-            matched.since = book.remembers_since(now).await?;
-            match_inbox(store, &book, matched).await.map_err(Failure::could_not_run)
-        }
+    let audited = Box::pin(audit_sealed(store, options, how)).await;
+    let mut report = audited.map_err(|error| failed(error, &asked))?;
+    let mut unclear = 0;
+    if let Some(receiver) = receiver {
+        let commands = report.checked.commands;
+        let matched = receiver.matched(store).await?;
+        report = report.and(matched.report);
+        // The match looks at the same commands again.
+        report.checked.commands = commands;
+        unclear = matched.unclear;
     }
+    Ok(Checked { report, expects, inbox, serves_all, unclear })
 }
 
 /// A query of the user's own that fails says nothing about the store.
-fn failed(error: StoreError, asked: &[String]) -> Failure {
-    if let StoreError::Broken(why) = &error
-        && asked.iter().any(|sql| why.contains(&format!("{sql:?}")))
-    {
-        return Failure::could_not_run(format!("[audit] expect: {why}")).help(
-            "correct the query: it reads tables of the store's own file or database, and its first \
-             column is command ids",
-        );
+fn failed(error: AuditError, asked: &[String]) -> Failure {
+    match error {
+        AuditError::Store(StoreError::Broken(why))
+            if asked.iter().any(|sql| why.contains(&format!("{sql:?}"))) =>
+        {
+            Failure::could_not_run(format!("[audit] expect: {why}")).help(
+                "correct the query: it reads tables of the store's own file or database, and its \
+                 first column is command ids",
+            )
+        }
+        AuditError::Seal(_) => Failure::could_not_run(error).help(
+            "counterfoil audit --full looks at everything and begins a new seal; what was removed \
+             or changed before that it cannot see",
+        ),
+        AuditError::Store(error) => error.into(),
+        other => Failure::could_not_run(other),
     }
-    error.into()
 }
 
 /// A mistyped name would match nothing, and so find nothing.
@@ -146,38 +162,4 @@ async fn must_be_known(store: &OpenStore, destinations: &[String]) -> Result<(),
         }
         None => Ok(()),
     }
-}
-
-/// For people.
-pub(super) fn tell(checked: &Checked) -> String {
-    let (report, counts) = (&checked.report, &checked.report.checked);
-    let mut what = format!("{} commands, {} events", counts.commands, counts.events);
-    if checked.expects {
-        what.push_str(&format!(", {} expected ids", counts.expected));
-    }
-    if checked.inbox {
-        what.push_str(&format!(", {} keys of the receiver", counts.keys));
-    }
-    let looked_into = match counts.acknowledged {
-        0 => String::new(),
-        1 => "; 1 contradiction was looked into".to_owned(),
-        many => format!("; {many} contradictions were looked into"),
-    };
-    let verdict = if report.holds { "holds" } else { "does not hold" };
-    let mut lines = vec![format!("the audit {verdict}: {what} checked{looked_into}")];
-    for violation in report.violations.iter().take(SHOWN) {
-        lines.push(format!("{}  {}", violation.code, cell(&violation.text)));
-    }
-    let shown = report.violations.len().min(SHOWN) as u64;
-    if report.found > shown {
-        lines.push(format!("and {} more", report.found - shown));
-    }
-    if checked.serves_all && report.violations.iter().any(|found| found.code == MISSING_THERE) {
-        lines.push(
-            "every command was taken for one of this receiver's: where there are others, name \
-             what it serves with --destination"
-                .into(),
-        );
-    }
-    lines.join("\n")
 }

@@ -22,6 +22,8 @@ mod story;
 
 use std::io::Write;
 
+use counterfoil_core::audit::How;
+
 use super::{audit, block_on};
 use crate::args::{Drill, Part, Shared};
 use crate::config::store_url::StoreUrl;
@@ -78,8 +80,9 @@ fn audited(site: &Site) -> Result<audit::Checked, Failure> {
     let expect = vec![(EXPECT.to_owned(), Some(order::KIND.to_owned()))];
     let has_inbox = site.contract.has_inbox();
     let url = StoreUrl::Sqlite(site.shipping.clone());
-    let receiver = has_inbox.then_some(audit::Receiver { url: &url, destinations: &[] });
-    block_on(audit::check(&store, expect, receiver))
+    let receiver = audit::Receiver { book: audit::Book::Inbox(&url), destinations: &[] };
+    let receiver = has_inbox.then_some(receiver);
+    block_on(audit::check(&store, expect, How::default().full(), receiver))
 }
 
 /// Talk goes to stderr; if that is gone, the drill goes on.

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::kinds::Kinds;
 use crate::domain::laws::{CommandFacts, ContradictionFacts, ReceiptFacts};
 use crate::domain::{Digest, EventRow, Micros};
 use crate::port::archive::{ActionRow, Entry, Tombstone};
@@ -228,6 +229,8 @@ pub struct Seal {
     pub sums: Tables,
     /// By destination: how many commands were recorded, archived ones included.
     pub recorded: BTreeMap<String, i64>,
+    /// The same, by kind.
+    pub kinds: Kinds,
 }
 
 /// Why a seal cannot be read.
@@ -261,6 +264,7 @@ struct Written {
     is_whole: bool,
     full_at: Option<i64>,
     recorded: BTreeMap<String, i64>,
+    kinds: Kinds,
     sums: Tables,
 }
 
@@ -287,8 +291,9 @@ impl Seal {
             action: written.action,
             event: Micros::new(written.event),
         };
-        let Written { is_whole, full_at, recorded, sums, .. } = written;
-        Ok(Self { horizon, is_whole, full_at: full_at.map(Micros::new), sums, recorded })
+        let Written { is_whole, full_at, recorded, kinds, sums, .. } = written;
+        let full_at = full_at.map(Micros::new);
+        Ok(Self { horizon, is_whole, full_at, sums, recorded, kinds })
     }
 
     /// As it is written: JSON, with its format.
@@ -306,6 +311,7 @@ impl Seal {
             is_whole: self.is_whole,
             full_at: self.full_at.map(Micros::get),
             recorded: self.recorded.clone(),
+            kinds: self.kinds.clone(),
             sums: self.sums.clone(),
         };
         serde_json::to_string(&written).unwrap_or_default()
@@ -387,6 +393,7 @@ impl Seal {
     fn count(&mut self, entry: &Entry, by: i64) {
         if entry.outbox.n > self.horizon.n {
             *self.recorded.entry(entry.outbox.destination.to_string()).or_default() += by;
+            self.kinds.add(entry.outbox.kind.as_str(), by);
         }
     }
 

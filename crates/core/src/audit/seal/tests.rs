@@ -101,7 +101,8 @@ fn seal(entries: &[Entry], horizon: i64) -> Seal {
     let below = entries.iter().filter(|entry| entry.outbox.n <= horizon).count();
     let recorded = BTreeMap::from([("shop".to_owned(), i64::try_from(below).unwrap())]);
     let horizon = up_to(horizon);
-    Seal { horizon, is_whole: true, full_at: Some(Micros::new(9)), sums: summing.sums, recorded }
+    let (kinds, full_at) = (Kinds::default(), Some(Micros::new(9)));
+    Seal { horizon, is_whole: true, full_at, sums: summing.sums, recorded, kinds }
 }
 
 fn differs(one: &Seal, other: &Seal) -> Vec<&'static str> {
@@ -172,6 +173,16 @@ fn each_column_of_each_row_counts() {
         &|it| it.attempts[0].ended_at = Micros::new(1),
     ];
     attempt.iter().for_each(|change| assert_eq!(of(change), ["attempt"]));
+}
+
+#[test]
+fn each_column_of_what_was_said_and_done_counts() {
+    let sealed = seal(&[entry(1)], 1);
+    let of = |change: &dyn Fn(&mut Entry)| {
+        let mut entry = entry(1);
+        change(&mut entry);
+        differs(&sealed, &seal(&[entry], 1))
+    };
     let said: [&dyn Fn(&mut Entry); 6] = [
         &|it| it.contradictions[0].round = 2,
         &|it| it.contradictions[0].outcome = "rejected".into(),

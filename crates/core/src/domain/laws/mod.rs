@@ -385,6 +385,22 @@ mod tests {
     }
 
     #[test]
+    fn a_tombstone_keeps_the_digest_of_its_columns() {
+        let (one, other) = (Digest::of(b"one"), Digest::of(b"other"));
+        assert_eq!(of_tombstone("a", Some(one), one), []);
+        assert_eq!(codes(of_tombstone("a", Some(other), one)), [law::TOMBSTONE_CHANGED.code]);
+        assert_eq!(codes(of_tombstone("a", None, one)), [law::TOMBSTONE_CHANGED.code]);
+    }
+
+    #[test]
+    fn an_act_is_about_a_command_unless_it_is_about_something_else() {
+        assert_eq!(of_action("resolve", "a", true), []);
+        assert_eq!(of_action("pause", "shop", false), []);
+        assert_eq!(codes(of_action("resolve", "a", false)), [law::ORPHAN_ACTION.code]);
+        assert_eq!(codes(of_action("mend", "a", false)), [law::ORPHAN_ACTION.code]);
+    }
+
+    #[test]
     fn totals_add_up() {
         let tally = |one, other| vec![("completed".to_owned(), one, other)];
         let sound = Totals {

@@ -3,12 +3,17 @@
 //! Guarantees: what happened, in order, and what comes next as the state machine has it. Does
 //! not: change anything.
 
+mod archived;
+
 use counterfoil_console::json;
 use counterfoil_core::domain::{Micros, Pace};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{LanePlace, ReceiptStory, Story, Told};
 
+use archived::Place;
+
+use super::archive::folder;
 use super::next::Ahead;
 use super::pause::paused;
 use super::{Found, block_on};
@@ -26,25 +31,29 @@ const SHOWN_CHARS: usize = 200;
 /// There is no such command, or the store cannot be read.
 pub(crate) fn run(shared: &Shared, args: &Show) -> Ended {
     let found = Found::new(shared)?;
+    let folder = folder(found.archive(args.archive.as_deref())?.as_deref())?;
     let store = found.open()?;
     let looked = block_on(async {
-        let Some(story) = store.show(&args.id).await? else { return Ok(None) };
+        let Some(mut story) = store.show(&args.id).await? else { return Ok(None) };
         let destination = &story.listed.destination;
         let contract = store.contracts().await?.remove(destination).flatten();
         let paused = paused(&store.status().await?, destination);
         let held = paused.map(|why| format!("its destination is paused: {why}"));
         let held = held.or_else(|| unserved(&found, destination));
         let pace = pace(&found, destination);
-        Ok(Some((Ahead::new(contract, pace, held, store.now()?), story)))
+        let place = archived::add(&store, folder.as_ref(), &mut story).await?;
+        Ok(Some((Ahead::new(contract, pace, held, store.now()?), story, place)))
     })?;
-    let Some((ahead, story)) = looked else {
+    let Some((ahead, story, place)) = looked else {
         let text = format!("{}: no command {:?} was ever recorded", found.url, args.id);
         return Err(Failure::refused(text).help("look it up with `counterfoil list`"));
     };
     if args.json {
-        output::line(&json::story(&story).to_string())?;
+        let mut object = json::story(&story);
+        object["archive_file"] = place.map(|place| place.file).into();
+        output::line(&object.to_string())?;
     } else {
-        output::line(tell(&story, &ahead).trim_end())?;
+        output::line(tell(&story, &ahead, place.as_ref()).trim_end())?;
     }
     Ok(Exit::Done)
 }
@@ -68,7 +77,7 @@ fn pace(found: &Found, destination: &str) -> Pace {
     pace().unwrap_or_default()
 }
 
-fn tell(story: &Story, ahead: &Ahead) -> String {
+fn tell(story: &Story, ahead: &Ahead, place: Option<&Place>) -> String {
     let row = &story.listed;
     let mut lines = vec![
         format!("{} · {} · to {}", cell(&row.command_id), cell(&row.kind), cell(&row.destination)),
@@ -88,7 +97,13 @@ fn tell(story: &Story, ahead: &Ahead) -> String {
             lines.push(format!("before it: {}{more}", first.join(", ")));
         }
     }
-    lines.push(format!("body ({}): {}", cell(&story.content_type), brief(story.body.as_deref())));
+    if let Some(place) = place {
+        lines.push(lies_in(place));
+    }
+    if place.is_none_or(|place| place.is_whole) {
+        let body = brief(story.body.as_deref());
+        lines.push(format!("body ({}): {body}", cell(&story.content_type)));
+    }
     if let Some(headers) = &story.headers {
         lines.push(format!("headers: {}", cell(headers)));
     }
@@ -102,9 +117,29 @@ fn tell(story: &Story, ahead: &Ahead) -> String {
     lines.join("\n")
 }
 
+/// Where the rest of an archived command lies.
+fn lies_in(place: &Place) -> String {
+    let file = cell(&place.file);
+    if place.is_whole {
+        return format!("archived in {file}");
+    }
+    let why = match &place.why {
+        Some(why) => format!(": {}", cell(why)),
+        None => ", whose folder was not named".to_owned(),
+    };
+    format!(
+        "archived: only its tombstone is told here; the rest is in {file}{why} (--archive DIR, or \
+         [archive] dir)"
+    )
+}
+
 /// What happened, in the order of time.
 fn happened(story: &Story, ahead: &Ahead) -> Vec<String> {
-    let mut all = vec![(story.listed.recorded_at, "recorded".to_owned())];
+    let mut all = Vec::new();
+    // Of an archived command whose file is not at hand, nobody knows when.
+    if story.listed.recorded_at != Micros::default() {
+        all.push((story.listed.recorded_at, "recorded".to_owned()));
+    }
     if let Some((first, last)) = story.sends() {
         all.push((first, "first sent".to_owned()));
         let again = (last > first).then(|| (last, "sent again, the newest time".to_owned()));

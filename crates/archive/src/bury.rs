@@ -1,0 +1,120 @@
+//! Removes the commands of a file from the store, by what was read back from it.
+//!
+//! Guarantees: small batches, others go between them; a batch that was buried before a crash is
+//! known again by its tombstones. Does not: remove what has changed since it was written; that is
+//! left, and named in the manifest.
+
+use counterfoil_core::port::archive::{Archive, Buried, Entry};
+use counterfoil_core::port::store::StoreError;
+
+use crate::error::ArchiveError;
+use crate::lines::Lines;
+use crate::manifest::{Manifest, Stage};
+use crate::name::MANIFEST;
+use crate::report::FileReport;
+use crate::sum;
+use crate::work::{Step, Work};
+
+/// The most commands that are removed in one transaction.
+const BATCH: usize = 250;
+/// The most bytes of bodies in one.
+const BATCH_BYTES: usize = 8 << 20;
+/// How often a seal that moves is read again.
+const SEAL_TRIES: usize = 20;
+
+/// Removes what the file of `stem` holds, and says so in its manifest.
+pub(crate) async fn bury<S: Archive>(
+    work: &Work<'_, S>,
+    stem: &str,
+    mut manifest: Manifest,
+) -> Result<FileReport, ArchiveError> {
+    let (folder, name) = (work.folder, manifest.file.clone());
+    let path = folder.at(&name);
+    if sum::of_file(&path)? != manifest.compressed {
+        return Err(ArchiveError::damaged(&path, "it is not what its manifest says"));
+    }
+    let mut file = Burial { work, name: &name, buried: 0, done: 0, left: Vec::new() };
+    let mut lines = Lines::open(&path)?;
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    while let Some(entry) = lines.entry()? {
+        bytes += entry.outbox.body.len();
+        batch.push(entry);
+        if batch.len() >= BATCH || bytes >= BATCH_BYTES {
+            file.bury(std::mem::take(&mut batch)).await?;
+            file.tell(manifest.commands);
+            work.watch.rest().await;
+            bytes = 0;
+        }
+    }
+    file.bury(batch).await?;
+    file.tell(manifest.commands);
+    work.watch.rest().await;
+    let Burial { buried, left, .. } = file;
+    manifest.stage = Stage::Buried;
+    manifest.left.clone_from(&left);
+    manifest.put(folder, (stem, MANIFEST), work.watch)?;
+    work.watch.reached(Step::Ended(&name));
+    Ok(FileReport { name, commands: manifest.commands, buried, left, resumed: false })
+}
+
+struct Burial<'w, 'a, S> {
+    work: &'w Work<'a, S>,
+    name: &'w str,
+    buried: u64,
+    done: u64,
+    left: Vec<String>,
+}
+
+impl<S: Archive> Burial<'_, '_, S> {
+    fn tell(&self, of: u64) {
+        self.work.watch.reached(Step::Buried(self.done, of));
+    }
+
+    async fn bury(&mut self, entries: Vec<Entry>) -> Result<(), ArchiveError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let id = |entry: &Entry| entry.outbox.command_id.to_string();
+        let ids: Vec<String> = entries.iter().map(id).collect();
+        let tombstones = self.work.store.tombstones_of(&ids).await?;
+        self.done += entries.len() as u64;
+        let mut stand = Vec::new();
+        for (entry, tombstone) in entries.into_iter().zip(tombstones) {
+            match tombstone {
+                None => stand.push(entry),
+                // A run before this one has buried it.
+                Some(tombstone) if tombstone.file == self.name => {}
+                Some(_) => self.left.push(id(&entry)),
+            }
+        }
+        if stand.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<String> = stand.iter().map(id).collect();
+        let buried = self.remove(stand).await?;
+        if buried.len() != ids.len() {
+            let why = "it did not say of each command whether it is buried; report this as a bug";
+            return Err(StoreError::Broken(why.into()).into());
+        }
+        for (id, buried) in ids.into_iter().zip(buried) {
+            if buried {
+                self.buried += 1;
+            } else {
+                self.left.push(id);
+            }
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, entries: Vec<Entry>) -> Result<Vec<bool>, ArchiveError> {
+        let Work { store, seals, .. } = self.work;
+        for _ in 0..SEAL_TRIES {
+            let seal = seals.burying(self.name, &entries).await?;
+            match store.bury(self.name, entries.clone(), seal).await? {
+                Buried::Done(done) => return Ok(done),
+                Buried::SealMoved => self.work.watch.rest().await,
+            }
+        }
+        Err(ArchiveError::SealMoves)
+    }
+}

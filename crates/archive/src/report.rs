@@ -1,0 +1,42 @@
+//! What a run of the archive came to.
+//!
+//! Guarantees: plain data; every command that was looked at is counted once. Does not: print.
+
+use counterfoil_core::domain::laws::Violation;
+use counterfoil_core::port::archive::Kept;
+
+/// What became of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileReport {
+    /// Its name, without folder.
+    pub name: String,
+    /// How many commands it holds.
+    pub commands: u64,
+    /// How many of them this run removed from the store.
+    pub buried: u64,
+    /// Those that had changed meanwhile, and were left.
+    pub left: Vec<String>,
+    /// A run before was cut short: this one finished it.
+    pub resumed: bool,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArchiveReport {
+    /// The files, in the order of writing.
+    pub files: Vec<FileReport>,
+    /// What ended long enough ago and stays, by why.
+    pub kept: Kept,
+    /// Commands that break a law, and so stay: how many.
+    pub broken: u64,
+    /// What they break; at most so many as the options say.
+    pub violations: Vec<Violation>,
+}
+
+impl ArchiveReport {
+    /// How many commands were removed from the store.
+    #[must_use]
+    pub fn buried(&self) -> u64 {
+        self.files.iter().map(|file| file.buried).sum()
+    }
+}

@@ -1,0 +1,231 @@
+//! One file: against its manifest, line by line against the store.
+//!
+//! Guarantees: a file that is not what its manifest says is told once, and its lines are left
+//! alone. Does not: look for tombstones without a line; see `tombstones`.
+
+use std::collections::BTreeSet;
+
+use counterfoil_core::port::archive::{Archive, Entry, Tombstone};
+
+use super::finding::{Findings, code};
+use crate::error::ArchiveError;
+use crate::folder::Folder;
+use crate::line::{decode, digests};
+use crate::lines::Lines;
+use crate::manifest::{Counted, Manifest, Stage};
+use crate::name::{self, LINES, MANIFEST};
+use crate::sum;
+
+/// How many tombstones are looked up at once.
+const PAGE: usize = 500;
+
+/// What was seen of one file.
+pub(super) struct Checked {
+    /// Where it lies.
+    pub(super) folder: Folder,
+    /// Its name.
+    pub(super) name: String,
+    /// How many lines were read.
+    pub(super) lines: u64,
+    /// How many lines stand with a tombstone that names this file; `None`: they were not compared.
+    pub(super) matched: Option<u64>,
+}
+
+/// Checks the file of a stem.
+pub(super) async fn check<S: Archive>(
+    store: &S,
+    folder: &Folder,
+    stem: &str,
+    findings: &mut Findings,
+) -> Result<Checked, ArchiveError> {
+    let name = format!("{stem}{LINES}");
+    let mut file = Checked { folder: folder.clone(), name, lines: 0, matched: None };
+    let name = file.name.clone();
+    let source = store.source();
+    let foreign = "it is another store's: take it to that store's folder";
+    if name::store_of(stem) != Some(name::store(&source).as_str()) {
+        findings.add(code::FOREIGN, &name, Vec::new(), foreign);
+        return Ok(file);
+    }
+    let manifest = match Manifest::of(folder, stem) {
+        Ok(Some(manifest)) => manifest,
+        Ok(None) => {
+            let found = "it has no manifest; the next `archive` into this folder makes one, or \
+                         bring it back from a backup";
+            findings.add(code::NO_MANIFEST, &name, Vec::new(), found);
+            return Ok(file);
+        }
+        Err(ArchiveError::Damaged { why, .. }) => {
+            let found = format!("its manifest cannot be read: {why}; bring it back from a backup");
+            findings.add(code::NO_MANIFEST, &name, Vec::new(), &found);
+            return Ok(file);
+        }
+        Err(error) => return Err(error),
+    };
+    if manifest.source != *source {
+        findings.add(code::FOREIGN, &name, Vec::new(), foreign);
+        return Ok(file);
+    }
+    if !is_whole(folder, &name, &manifest, findings)? {
+        return Ok(file);
+    }
+    if manifest.stage == Stage::Written {
+        let found = "a run was cut short before all its commands were removed from the store; the \
+                     next `archive` into this folder finishes it";
+        findings.add(code::UNFINISHED, &name, Vec::new(), found);
+    }
+    let mut lines = LineCheck {
+        store,
+        name: &name,
+        left: manifest.left.iter().map(String::as_str).collect(),
+        is_unfinished: manifest.stage == Stage::Written,
+        matched: 0,
+    };
+    let read = lines.check_all(&folder.at(&name), &manifest, findings).await?;
+    (file.lines, file.matched) = (read, Some(lines.matched));
+    Ok(file)
+}
+
+/// Whether the bytes are those of the manifest; what else they are is told.
+fn is_whole(
+    folder: &Folder,
+    name: &str,
+    manifest: &Manifest,
+    findings: &mut Findings,
+) -> Result<bool, ArchiveError> {
+    let mut tell = |code, found: &str| {
+        findings.add(code, name, Vec::new(), found);
+        Ok(false)
+    };
+    let backup = "bring it back from a backup";
+    if !folder.has(name) {
+        return tell(code::MISSING, &format!("its manifest stands, and it is gone; {backup}"));
+    }
+    let stands = sum::of_file(&folder.at(name))?;
+    if manifest.file == name && stands == manifest.compressed {
+        return Ok(true);
+    }
+    if manifest.file != name {
+        let found = format!("its manifest is that of {}; {backup}", manifest.file);
+        return tell(code::SWAPPED, &found);
+    }
+    for stem in folder.stems(MANIFEST)? {
+        if let Ok(Some(other)) = Manifest::of(folder, &stem)
+            && other.compressed == stands
+        {
+            return tell(code::SWAPPED, &format!("it holds what {} should; {backup}", other.file));
+        }
+    }
+    let (has, had) = (stands.bytes, manifest.compressed.bytes);
+    if has < had {
+        return tell(code::TRUNCATED, &format!("it has {has} of its {had} bytes; {backup}"));
+    }
+    tell(code::CHANGED, &format!("its bytes are not those that were written; {backup}"))
+}
+
+struct LineCheck<'c, S> {
+    store: &'c S,
+    name: &'c str,
+    left: BTreeSet<&'c str>,
+    is_unfinished: bool,
+    matched: u64,
+}
+
+impl<S: Archive> LineCheck<'_, S> {
+    /// Checks all lines; how many there are.
+    async fn check_all(
+        &mut self,
+        path: &std::path::Path,
+        manifest: &Manifest,
+        findings: &mut Findings,
+    ) -> Result<u64, ArchiveError> {
+        let (mut lines, mut counted) = (Lines::open(path)?, Counted::new());
+        let mut page = Vec::new();
+        while let Some(line) = lines.line()? {
+            match decode(&line) {
+                Ok(entry) => {
+                    counted.add(&entry);
+                    page.push(entry);
+                }
+                Err(why) => {
+                    let found = format!("{}: {why}; bring it back from a backup", lines.at());
+                    findings.add(code::LINE, self.name, Vec::new(), &found);
+                }
+            }
+            if page.len() >= PAGE {
+                self.compare(std::mem::take(&mut page), findings).await?;
+            }
+        }
+        self.compare(page, findings).await?;
+        let (read, sum) = lines.read_so_far();
+        if !manifest.agrees(&counted, &sum) {
+            let found = "its manifest counts otherwise than its lines, or they are out of order; \
+                         bring both back from a backup";
+            findings.add(code::COUNTS, self.name, Vec::new(), found);
+        }
+        Ok(read)
+    }
+
+    async fn compare(
+        &mut self,
+        page: Vec<Entry>,
+        findings: &mut Findings,
+    ) -> Result<(), ArchiveError> {
+        let ids: Vec<String> = page.iter().map(|it| it.outbox.command_id.to_string()).collect();
+        let tombstones = self.store.tombstones_of(&ids).await?;
+        for ((entry, id), tombstone) in page.iter().zip(ids).zip(tombstones) {
+            let here = tombstone.as_ref().filter(|tombstone| tombstone.file == self.name);
+            let is_left = self.left.contains(id.as_str());
+            match (here, &tombstone) {
+                (Some(tombstone), _) => {
+                    self.matched += 1;
+                    let found = match difference(entry, tombstone) {
+                        None if is_left => Some("its manifest names it as left"),
+                        different => different,
+                    };
+                    if let Some(found) = found {
+                        let found = format!("command {id}: {found}, but its tombstone differs");
+                        findings.add(code::DIFFERS, self.name, vec![id], &found);
+                    }
+                }
+                // What was left may be buried from a later file, or still stand.
+                _ if is_left || (self.is_unfinished && tombstone.is_none()) => {}
+                (None, Some(other)) => {
+                    let found = format!("command {id} is here, but archived in {}", other.file);
+                    findings.add(code::DIFFERS, self.name, vec![id], &found);
+                }
+                (None, None) => {
+                    let found = format!(
+                        "command {id} is here, but the store has no tombstone of it: it may act \
+                         again under its id; compare the store with a backup"
+                    );
+                    findings.add(code::NO_TOMBSTONE, self.name, vec![id], &found);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a line says otherwise than its tombstone, if anything.
+fn difference(entry: &Entry, tombstone: &Tombstone) -> Option<&'static str> {
+    let row = &entry.outbox;
+    let newest = entry.newest().map(|facts| &facts.receipt);
+    let key = row.ordering_key.as_ref().map(ToString::to_string);
+    if digests(entry).map(|(body, _)| body) != Some(tombstone.digest) {
+        Some("its line has another digest")
+    } else if newest.map(|it| it.outcome.name()) != Some(tombstone.outcome.as_str()) {
+        Some("its line has another outcome")
+    } else if newest.map(|it| it.round) != Some(tombstone.rounds) {
+        Some("its line has other rounds")
+    } else if row.destination.as_str() != tombstone.destination
+        || row.kind.as_str() != tombstone.kind
+        || key != tombstone.ordering_key
+    {
+        Some("its line has another destination, kind or ordering key")
+    } else if tombstone.row_digest.is_some_and(|kept| kept != tombstone.row_digest()) {
+        Some("its line is whole, and its tombstone is not what its own digest says")
+    } else {
+        None
+    }
+}

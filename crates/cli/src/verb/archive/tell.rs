@@ -1,0 +1,148 @@
+//! What a run and a verification came to, for people and as JSON.
+//!
+//! Guarantees: what stays is told with its reason. Does not: tell content.
+
+use std::path::Path;
+
+use counterfoil_archive::{ArchiveReport, FileReport, VerifyReport};
+use counterfoil_core::port::archive::Kept;
+use serde_json::{Value, json};
+
+use crate::output::table::cell;
+
+/// How many lines of a kind are shown to people.
+const SHOWN: usize = 50;
+
+/// A run, for people.
+pub(super) fn run(report: &ArchiveReport, dir: &Path) -> String {
+    let (moved, dir) = (report.buried(), dir.display());
+    let mut lines = match report.files.len() {
+        0 => vec![format!("nothing to archive; {dir} is as it was")],
+        1 => vec![format!("{} moved into 1 file in {dir}", commands(moved))],
+        files => vec![format!("{} moved into {files} files in {dir}", commands(moved))],
+    };
+    for file in &report.files {
+        lines.push(of_file(file));
+    }
+    lines.extend(kept(&report.kept));
+    if report.broken > 0 {
+        lines.push(format!("{} stayed, as the laws are broken:", commands(report.broken)));
+        let shown = report.violations.iter().take(SHOWN);
+        lines.extend(shown.map(|found| format!("{}  {}", found.code, cell(&found.text))));
+        lines.push("see `counterfoil audit`, and `counterfoil explain CODE`".into());
+    }
+    lines.join("\n")
+}
+
+fn of_file(file: &FileReport) -> String {
+    let mut line = format!("{}: {}", file.name, commands(file.commands));
+    if file.resumed {
+        line.push_str(&format!(
+            ", of a run that was cut short; this one removed {} of them",
+            file.buried
+        ));
+    }
+    if !file.left.is_empty() {
+        let first = file.left.first().map(|id| cell(id)).unwrap_or_default();
+        line.push_str(&format!(
+            "; {} left in the store, as something happened meanwhile, such as {first}",
+            file.left.len()
+        ));
+    }
+    line
+}
+
+/// Why something stays.
+fn kept(kept: &Kept) -> Vec<String> {
+    let why = [
+        (kept.contradicted, "a report says otherwise: `show` it, then `resolve` it"),
+        (kept.of_workflow, "a workflow needs them"),
+        (kept.unreadable, "they cannot be read"),
+        (kept.newest, "the newest row of the store stays, so that its number is not given twice"),
+    ];
+    let some = why.into_iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, why)| format!("{} stayed: {why}", commands(count))).collect()
+}
+
+fn commands(count: u64) -> String {
+    format!("{count} command{}", if count == 1 { "" } else { "s" })
+}
+
+/// A run, as JSON.
+pub(super) fn run_json(report: &ArchiveReport) -> Value {
+    let file = |file: &FileReport| {
+        json!({
+            "file": file.name, "commands": file.commands, "moved": file.buried,
+            "left": file.left, "resumed": file.resumed,
+        })
+    };
+    let violation = |found: &counterfoil_core::domain::laws::Violation| json!({ "code": found.code, "ids": found.ids, "text": found.text });
+    let kept = &report.kept;
+    json!({
+        "moved": report.buried(),
+        "files": report.files.iter().map(file).collect::<Vec<_>>(),
+        "kept": {
+            "contradicted": kept.contradicted, "of_workflow": kept.of_workflow,
+            "unreadable": kept.unreadable, "newest": kept.newest, "broken": report.broken,
+        },
+        "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
+    })
+}
+
+/// A verification, for people.
+pub(super) fn verify(report: &VerifyReport) -> String {
+    let verdict = if report.holds { "holds" } else { "does not hold" };
+    let (files, lines, tombstones) = (report.files, report.commands, report.tombstones);
+    let mut said = vec![format!(
+        "the archive {verdict}: {files} file{}, {} and {tombstones} tombstone{} checked",
+        if files == 1 { "" } else { "s" },
+        commands(lines),
+        if tombstones == 1 { "" } else { "s" },
+    )];
+    let shown = report.findings.iter().take(SHOWN);
+    said.extend(shown.map(|found| format!("{}  {}", found.code, cell(&found.text))));
+    let shown = report.findings.len().min(SHOWN) as u64;
+    if report.found > shown {
+        said.push(format!("and {} more", report.found - shown));
+    }
+    said.join("\n")
+}
+
+/// A verification, as JSON.
+pub(super) fn verify_json(report: &VerifyReport) -> Value {
+    let finding = |found: &counterfoil_archive::Finding| json!({ "code": found.code, "file": found.file, "ids": found.ids, "text": found.text });
+    json!({
+        "holds": report.holds,
+        "files": report.files,
+        "commands": report.commands,
+        "tombstones": report.tombstones,
+        "found": report.found,
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_moved_and_what_stayed_and_why() {
+        let dir = Path::new("old");
+        let nothing = ArchiveReport::default();
+        assert_eq!(run(&nothing, dir), "nothing to archive; old is as it was");
+        let file = FileReport {
+            name: "f.jsonl.zst".into(),
+            commands: 3,
+            buried: 2,
+            left: vec!["c-1".into()],
+            resumed: false,
+        };
+        let kept = Kept { contradicted: 1, newest: 1, ..Kept::default() };
+        let report = ArchiveReport { files: vec![file], kept, ..nothing };
+        let said = run(&report, dir);
+        assert!(said.starts_with("2 commands moved into 1 file in old\n"), "{said}");
+        assert!(said.contains("f.jsonl.zst: 3 commands; 1 left in the store"), "{said}");
+        assert!(said.contains("such as c-1"), "{said}");
+        assert!(said.contains("1 command stayed: a report says otherwise"), "{said}");
+    }
+}

@@ -1,0 +1,117 @@
+//! What `audit` says to people.
+//!
+//! Guarantees: the first line is the verdict; an audit that looked at less than everything says so.
+//! Does not: judge.
+
+use counterfoil_core::audit::{AuditReport, Pass, SealFate, WhyFull};
+
+use super::Checked;
+use crate::output::table::cell;
+use crate::output::time;
+
+/// How many violations are shown to people.
+const SHOWN: usize = 50;
+
+/// What completed has no key in the receiver's book.
+const MISSING_THERE: &str = "CF0841";
+
+/// The verdict, and what was found.
+pub(crate) fn tell(checked: &Checked) -> String {
+    let report = &checked.report;
+    let counts = &report.checked;
+    let mut what = format!("{} commands, {} events", counts.commands, counts.events);
+    if counts.archived > 0 {
+        what.push_str(&format!(", {} archived", counts.archived));
+    }
+    if checked.expects {
+        what.push_str(&format!(", {} expected ids", counts.expected));
+    }
+    if checked.inbox {
+        what.push_str(&format!(", {} keys of the receiver", counts.keys));
+    }
+    let looked_into = match counts.acknowledged {
+        0 => String::new(),
+        1 => "; 1 contradiction was looked into".to_owned(),
+        many => format!("; {many} contradictions were looked into"),
+    };
+    let verdict = if report.holds { "holds" } else { "does not hold" };
+    let mut lines = vec![format!("the audit {verdict}: {what} checked{looked_into}")];
+    for violation in report.violations.iter().take(SHOWN) {
+        lines.push(format!("{}  {}", violation.code, cell(&violation.text)));
+    }
+    let shown = report.violations.len().min(SHOWN) as u64;
+    if report.found > shown {
+        lines.push(format!("and {} more", report.found - shown));
+    }
+    if checked.serves_all && report.violations.iter().any(|found| found.code == MISSING_THERE) {
+        lines.push(
+            "every command was taken for one of this receiver's: where there are others, name \
+             what it serves with --destination"
+                .into(),
+        );
+    }
+    if checked.unclear > 0 {
+        lines.push(format!("{} answers of receivers were neither yes nor no", checked.unclear));
+    }
+    lines.join("\n")
+}
+
+/// What was mended, from where it looked, and what became of the seal: a line each.
+pub(super) fn passed(report: &AuditReport) -> Vec<String> {
+    let mut lines: Vec<String> = report
+        .mended
+        .iter()
+        .map(|id| {
+            format!("mended: {} is uncertain now; ask its receiver, then `resolve`", cell(id))
+        })
+        .collect();
+    if let Some(pass) = &report.pass {
+        lines.push(looked(pass));
+        lines.push(sealed(&pass.seal));
+    }
+    lines
+}
+
+fn looked(pass: &Pass) -> String {
+    let before = pass.from.map(|from| {
+        format!(
+            "the audit that held at {} covers n {} and below",
+            time::show(from.sealed_at),
+            from.n
+        )
+    });
+    let before = before.unwrap_or_else(|| "no audit held before".to_owned());
+    match &pass.full {
+        None => {
+            let full_at = pass.from.and_then(|from| from.full_at).map(time::show);
+            let full_at = full_at.unwrap_or_else(|| "never".to_owned());
+            format!("incremental: {before}; everything was last looked at: {full_at}")
+        }
+        Some(WhyFull::First) => "full: no audit held before".to_owned(),
+        Some(WhyFull::Broken) => "full: the last full one did not hold".to_owned(),
+        Some(WhyFull::Unreadable(why)) => format!(
+            "full: the seal could not be read ({why}), so a new one is begun; what was removed or \
+             changed before now it cannot tell"
+        ),
+        Some(_) => format!("full: {before}"),
+    }
+}
+
+fn sealed(fate: &SealFate) -> String {
+    match fate {
+        SealFate::Renewed(n) => format!("sealed: the next one goes on behind n {n}"),
+        SealFate::Violated => "the seal stays where it was: not everything holds".to_owned(),
+        SealFate::Open => {
+            "the seal stays where it was: a transaction is left open, and what it writes would be \
+             passed over"
+                .to_owned()
+        }
+        SealFate::Moved => {
+            "the seal was not compared and stays as it is: an archive or an erasure changed it \
+             meanwhile; run the audit again when it is through"
+                .to_owned()
+        }
+        SealFate::NotWritten(why) => format!("the seal was not written: {why}"),
+        _ => "the seal stays where it was".to_owned(),
+    }
+}

@@ -1,0 +1,111 @@
+//! The rest of an archived command's story, from its file.
+//!
+//! Guarantees: what the file tells is told as if it stood in the store; where it is not at hand,
+//! its name is. Does not: change anything.
+
+use counterfoil_archive::{Folder, look};
+use counterfoil_core::domain::laws::{AttemptFacts, ReceiptFacts};
+use counterfoil_core::port::archive::{Archive, Entry};
+use counterfoil_core::port::read::{Listed, ReceiptStory, Story, Told};
+
+use crate::exit::Failure;
+use crate::store::OpenStore;
+use crate::verb::archive::failed;
+
+/// Where the rest of a story lies, and whether it was found there.
+pub(super) struct Place {
+    /// The name of the file.
+    pub(super) file: String,
+    /// The story is whole.
+    pub(super) is_whole: bool,
+    /// Why it is not.
+    pub(super) why: Option<String>,
+}
+
+/// Adds what the file of an archived command tells.
+pub(super) async fn add(
+    store: &OpenStore,
+    folder: Option<&Folder>,
+    story: &mut Story,
+) -> Result<Option<Place>, Failure> {
+    if !story.archived {
+        return Ok(None);
+    }
+    let id = story.listed.command_id.clone();
+    let Some(tombstone) = store.tombstones_of(std::slice::from_ref(&id)).await?.pop().flatten()
+    else {
+        return Ok(None);
+    };
+    let file = tombstone.file;
+    let found = folder.map(|folder| look(folder, &file, &id)).transpose();
+    let (entry, why) = match found {
+        Ok(Some(Some(entry))) => (Some(entry), None),
+        Ok(Some(None)) => (None, Some("it is not in the folder of the archive".to_owned())),
+        Ok(None) => (None, None),
+        // A damaged file hides nothing of what the store itself knows.
+        Err(error) => (None, Some(failed(error).text().to_owned())),
+    };
+    let is_whole = entry.is_some();
+    if let Some(entry) = entry {
+        tell(story, entry);
+    }
+    Ok(Some(Place { file, is_whole, why }))
+}
+
+fn tell(story: &mut Story, entry: Entry) {
+    let newest = entry.newest().cloned();
+    let row = entry.outbox;
+    let is_erased = entry.erased_at.is_some();
+    if let Some(newest) = newest {
+        let receipt = newest.receipt;
+        story.listed = Listed {
+            attempts: receipt.attempts,
+            token: receipt.token.get(),
+            recorded_at: row.recorded_at,
+            last_outcome: receipt.evidence,
+            expires_at: row.expires_at,
+            first_sent_at: receipt.first_sent_at,
+            is_erased,
+            ..story.listed.clone()
+        };
+        story.first_sent_at = receipt.first_sent_at;
+    }
+    let stream = row.stream.map(|stream| stream.to_string());
+    story.decision = stream.and_then(|stream| Some((stream, row.seq?, row.idx?)));
+    story.body = (!is_erased).then_some(row.body);
+    story.content_type = row.content_type;
+    story.headers = row.headers;
+    story.not_before = row.not_before;
+    story.expires_at = row.expires_at;
+    story.receipts = entry.receipts.into_iter().map(receipt).collect();
+    // Contradictions and acts of people stay in the store, and may be newer there.
+    story.tries.extend(entry.attempts.into_iter().map(attempt));
+    story.tries.sort_by_key(|told| told.at);
+}
+
+fn receipt(facts: ReceiptFacts) -> ReceiptStory {
+    let receipt = facts.receipt;
+    ReceiptStory {
+        round: receipt.round,
+        outcome: receipt.outcome.name().into(),
+        result: receipt.result,
+        evidence: receipt.evidence,
+        source: Some(receipt.source),
+        attempts: receipt.attempts,
+        token: receipt.token.get(),
+        first_sent_at: receipt.first_sent_at,
+        digest: facts.digest.map(|digest| digest.to_hex()),
+        recorded_at: receipt.recorded_at,
+    }
+}
+
+fn attempt(facts: AttemptFacts) -> Told {
+    Told {
+        at: facts.ended_at,
+        what: facts.purpose,
+        outcome: facts.outcome,
+        reason: facts.reason.unwrap_or_default(),
+        round: facts.round,
+        token: facts.token,
+    }
+}

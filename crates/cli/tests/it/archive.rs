@@ -1,0 +1,263 @@
+//! `archive`, `archive --verify` and `show --archive`: what they do, say and refuse.
+
+use std::process::Command;
+
+use rusqlite::config::DbConfig;
+use serde_json::json;
+
+use crate::program::{Desk, Said};
+
+pub(crate) const STORE: [&str; 2] = ["--store", "sqlite:orders.db"];
+
+pub(crate) fn run(desk: &Desk, args: &[&str]) -> Said {
+    desk.run(&[args, &STORE].concat())
+}
+
+/// A store with these commands completed, and one that is open and the newest.
+pub(crate) fn with_ended(ids: &[&str]) -> Desk {
+    let desk = Desk::new();
+    for id in ids {
+        desk.enqueue(id);
+        run(&desk, &["resolve", id, "--completed", "--result", "r", "--evidence", "by hand"])
+            .is_done();
+    }
+    desk.enqueue("open");
+    std::fs::create_dir(desk.path("old")).unwrap();
+    desk
+}
+
+pub(crate) fn archived(desk: &Desk) -> Said {
+    run(desk, &["archive", "--older-than", "0s", "--to", "old"])
+}
+
+fn verified(desk: &Desk) -> Said {
+    run(desk, &["archive", "--verify", "old"])
+}
+
+pub(crate) fn file(desk: &Desk, end: &str) -> String {
+    let files = std::fs::read_dir(desk.path("old")).unwrap();
+    let mut names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.find(|name| name.ends_with(end)).unwrap()
+}
+
+#[test]
+fn what_has_ended_is_moved_told_and_proved() {
+    let desk = with_ended(&["a", "b"]);
+    let said = archived(&desk);
+    let out = &said.is_done().out;
+    let name = file(&desk, ".jsonl.zst");
+    assert_eq!(*out, format!("2 commands moved into 1 file in old\n{name}: 2 commands\n"));
+    assert!(said.err.is_empty(), "{said:?}");
+    assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_outbox"), 1);
+    assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_archived"), 2);
+    let said = verified(&desk);
+    let holds = "the archive holds: 1 file, 2 commands and 2 tombstones checked\n";
+    assert_eq!(said.is_done().out, holds);
+    run(&desk, &["audit"]).is_done();
+    let status = run(&desk, &["status", "--json"]).json();
+    assert_eq!(status["destinations"]["shipping"], json!({"completed": 2, "pending": 1}));
+    assert_eq!(archived(&desk).is_done().out, "nothing to archive; old is as it was\n");
+}
+
+#[test]
+fn machines_are_told_in_json() {
+    let desk = with_ended(&["a"]);
+    let told = run(&desk, &["archive", "--older-than", "0s", "--to", "old", "--json"]).json();
+    let name = file(&desk, ".jsonl.zst");
+    let one = json!({"file": name, "commands": 1, "moved": 1, "left": [], "resumed": false});
+    assert_eq!((&told["moved"], &told["files"]), (&json!(1), &json!([one])));
+    assert_eq!(told["violations"], json!([]));
+    let told = run(&desk, &["archive", "--verify", "old", "--json"]).json();
+    let holds = json!({
+        "holds": true, "files": 1, "commands": 1, "tombstones": 1, "found": 0, "findings": [],
+    });
+    assert_eq!(told, holds);
+}
+
+#[test]
+fn what_is_younger_stays() {
+    let desk = with_ended(&["a"]);
+    let said = run(&desk, &["archive", "--older-than", "30d", "--to", "old"]);
+    assert_eq!(said.is_done().out, "nothing to archive; old is as it was\n");
+}
+
+#[test]
+fn an_archived_command_is_shown_whole_where_its_file_is_at_hand() {
+    let desk = with_ended(&["a"]);
+    let before = desk.show("a");
+    archived(&desk).is_done();
+    let name = file(&desk, ".jsonl.zst");
+    let bare = run(&desk, &["show", "a"]);
+    for word in ["completed", "only its tombstone", &name, "--archive DIR", "it has ended"] {
+        assert!(bare.is_done().out.contains(word), "{word}: {bare:?}");
+    }
+    assert!(!bare.out.contains("1970") && !bare.out.contains("body"), "{bare:?}");
+    let whole = run(&desk, &["show", "a", "--archive", "old"]);
+    let words = [
+        "archived in ",
+        &name,
+        "body (application/json): {} (2 bytes)",
+        "recorded",
+        "receipt of round 1: completed (by hand",
+        "result r (1 bytes)",
+    ];
+    for word in words {
+        assert!(whole.is_done().out.contains(word), "{word}: {whole:?}");
+    }
+    desk.write(
+        "counterfoil.toml",
+        "[store]\nurl = \"sqlite:orders.db\"\n[archive]\ndir = \"old\"\n",
+    );
+    let mut shown = desk.run(&["show", "a", "--json"]).json();
+    assert_eq!(shown["archive_file"], name.as_str());
+    assert_eq!(shown["archived"], true);
+    for key in ["archive_file", "archived"] {
+        shown[key] = before[key].clone();
+    }
+    assert_eq!(shown, before, "the whole story, as before");
+    desk.run(&["archive", "--older-than", "0s"]).is_done();
+}
+
+#[test]
+fn a_file_that_is_away_or_damaged_hides_nothing_of_the_store() {
+    let desk = with_ended(&["a"]);
+    archived(&desk).is_done();
+    let name = file(&desk, ".jsonl.zst");
+    let bytes = std::fs::read(desk.path("old").join(&name)).unwrap();
+    std::fs::write(desk.path("old").join(&name), &bytes[..20]).unwrap();
+    let said = run(&desk, &["show", "a", "--archive", "old"]);
+    assert!(said.is_done().out.contains("damaged") && said.out.contains("completed"), "{said:?}");
+    let said = verified(&desk);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("does not hold") && said.out.contains("CF1122"), "{said:?}");
+    std::fs::remove_file(desk.path("old").join(&name)).unwrap();
+    let said = run(&desk, &["show", "a", "--archive", "old"]);
+    assert!(said.is_done().out.contains("not in the folder"), "{said:?}");
+    assert!(verified(&desk).out.contains("CF1121"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_way_out() {
+    let desk = with_ended(&["a"]);
+    let none = run(&desk, &["archive", "--older-than", "0s", "--to", "none"]);
+    none.refuses(2, &["there is no folder none", "create it", "CF1101"]);
+    run(&desk, &["archive", "--older-than", "0s"]).refuses(2, &["--to DIR", "[archive] dir"]);
+    let age = run(&desk, &["archive", "--older-than", "soon", "--to", "old"]);
+    age.refuses(2, &["--older-than \"soon\""]);
+    assert_eq!(run(&desk, &["archive"]).code, Some(2));
+    let both = ["archive", "--older-than", "1d", "--to", "old", "--verify", "old"];
+    assert_eq!(run(&desk, &both).code, Some(2));
+    run(&desk, &["archive", "--verify", "none"]).refuses(2, &["none"]);
+    run(&desk, &["show", "a", "--archive", "none"]).refuses(2, &["no folder none"]);
+    desk.write("c.toml", "[archive]\ndir = \"\"\n");
+    run(&desk, &["show", "a", "--config", "c.toml"]).refuses(2, &["archive.dir", "name a folder"]);
+    desk.write("c.toml", "[archive]\nfolder = \"old\"\n");
+    run(&desk, &["show", "a", "--config", "c.toml"]).refuses(2, &["folder"]);
+    assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_archived"), 0);
+}
+
+#[test]
+fn another_stores_folder_is_refused() {
+    let desk = with_ended(&["a"]);
+    archived(&desk).is_done();
+    let other = ["init", "--store", "sqlite:other.db", "--source", "urn:other"];
+    desk.run(&other).is_done();
+    let args = ["archive", "--older-than", "0s", "--to", "old", "--store", "sqlite:other.db"];
+    desk.run(&args).refuses(1, &["urn:test", "urn:other", "a folder is one store's"]);
+}
+
+/// A command whose body was changed behind the store's back is evidence.
+#[test]
+fn what_breaks_a_law_stays_and_exits_1() {
+    let desk = with_ended(&["a"]);
+    let (_receiver, port) = desk.receiver(&[]);
+    desk.configure(port, "\"forever\"", "");
+    desk.run(&["relay", "--until-idle"]).is_done();
+    desk.enqueue("newest");
+    let own = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
+    own.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
+    let change = "UPDATE counterfoil_outbox SET body = '[]' WHERE command_id = 'open'";
+    assert_eq!(own.execute(change, []).unwrap(), 1);
+    let said = archived(&desk);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for word in ["1 command moved", "1 command stayed, as the laws are broken", "CF0808"] {
+        assert!(said.out.contains(word), "{word}: {said:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_the_next_run_goes_on() {
+    let desk = Desk::empty();
+    let script = r#"
+        "$1" init --store sqlite:o.db >/dev/null
+        mkdir full; mount -t tmpfs -o size=256k none full
+        n=0
+        while [ $n -lt 12 ]
+        do head -c 60000 /dev/urandom | base64 -w0 |
+            "$1" enqueue c-$n - --to a --kind k --store sqlite:o.db >/dev/null
+           "$1" resolve c-$n --completed --evidence e --store sqlite:o.db >/dev/null
+           n=$((n+1)); done
+        echo x | "$1" enqueue open - --to a --kind k --store sqlite:o.db >/dev/null
+        set +e
+        "$1" archive --older-than 0s --to full --store sqlite:o.db >out 2>refused; echo "archive $?"
+        ls full | grep -v lock
+        "$1" audit --store sqlite:o.db >/dev/null; echo "audit $?"
+        mount -o remount,size=4m full
+        "$1" archive --older-than 0s --to full --store sqlite:o.db >/dev/null; echo "again $?"
+        "$1" archive --verify full --store sqlite:o.db; echo "verify $?"
+    "#;
+    let out = crate::disk::where_mounting_is_allowed(&desk, script);
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines[..3], ["archive 2", "audit 0", "again 0"], "{out}");
+    assert!(lines[3].starts_with("the archive holds: 1 file, 12 commands"), "{out}");
+    assert_eq!(lines[4], "verify 0", "{out}");
+    let refused = std::fs::read_to_string(desk.path("refused")).unwrap();
+    assert!(refused.contains("the disk is full") && refused.contains("make room"), "{refused}");
+}
+
+#[test]
+fn a_read_only_archive_is_verified_and_not_written() {
+    let desk = Desk::empty();
+    let script = r#"
+        "$1" init --store sqlite:o.db >/dev/null; mkdir old
+        for id in a b; do echo x | "$1" enqueue $id - --to a --kind k --store sqlite:o.db >/dev/null
+        done
+        "$1" resolve a --completed --evidence e --store sqlite:o.db >/dev/null
+        "$1" archive --older-than 0s --to old --store sqlite:o.db >/dev/null
+        mount --bind old old; mount -o remount,ro,bind old
+        set +e
+        "$1" archive --verify old --store sqlite:o.db >/dev/null; echo "verify $?"
+        "$1" archive --older-than 0s --to old --store sqlite:o.db 2>said; echo "archive $?"
+        "$1" show a --archive old --store sqlite:o.db | grep -c 'archived in'
+    "#;
+    let out = crate::disk::where_mounting_is_allowed(&desk, script);
+    assert_eq!(out, "verify 0\narchive 2\n1\n");
+    let said = std::fs::read_to_string(desk.path("said")).unwrap();
+    assert!(said.contains("old/counterfoil.lock cannot be written"), "{said}");
+}
+
+/// A relay writes while commands leave, and every one of them is somewhere.
+#[test]
+fn writers_go_on_while_it_runs() {
+    let ids: Vec<String> = (0..40).map(|at| format!("c-{at}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let desk = with_ended(&ids);
+    let mut runs: Vec<_> = (0..3)
+        .map(|_| {
+            let args = ["archive", "--older-than", "0s", "--to", "old"];
+            let mut command: Command = desk.command(&[&args[..], &STORE].concat());
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for at in 0..10 {
+        desk.enqueue(&format!("new-{at}"));
+    }
+    let codes: Vec<_> = runs.iter_mut().map(|run| run.wait().unwrap().code()).collect();
+    assert!(codes.contains(&Some(0)), "{codes:?}");
+    assert!(codes.iter().all(|code| [Some(0), Some(2)].contains(code)), "{codes:?}");
+    assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_archived"), 40);
+    assert_eq!(desk.orders("SELECT count(*) FROM counterfoil_outbox"), 11);
+    verified(&desk).is_done();
+    run(&desk, &["audit"]).is_done();
+}
