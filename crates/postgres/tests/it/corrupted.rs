@@ -105,7 +105,7 @@ async fn found(sealed: Sealed) -> Vec<Found> {
     let store = hands.store();
     corrupt(&hand, sealed, &|| {
         let store = store.clone();
-        Box::pin(async move { audit(&store).await })
+        Box::pin(async move { Box::pin(audit(&store)).await })
     })
     .await
 }

@@ -96,7 +96,7 @@ async fn found(sealed: Sealed) -> Vec<Found> {
     let store = counterfoil_testkit::exercise_store::Hands::store(&hands);
     corrupt(&hand, sealed, &|| {
         let store = store.clone();
-        Box::pin(async move { audit(&store).await })
+        Box::pin(async move { Box::pin(audit(&store)).await })
     })
     .await
 }

@@ -6,7 +6,7 @@
 use super::book::law;
 use super::told::{Told, is_accepted, is_set_apart};
 use super::{CommandFacts, DeliveryFacts, Law};
-use crate::domain::{Delivery, Micros, State, Token};
+use crate::domain::{Delivery, Micros, OrderingKey, State, Token};
 
 /// A law and how it is broken.
 pub(super) type Broken = (&'static Law, String);
@@ -49,7 +49,7 @@ impl One<'_> {
 
     fn copies(&self) -> Option<Broken> {
         let row = self.facts.outbox.as_ref()?;
-        let key = row.ordering_key.as_ref().map(|key| key.as_str());
+        let key = row.ordering_key.as_ref().map(OrderingKey::as_str);
         let what = match (self.open.ordering_key.as_deref() == key, self.open.expires_at) {
             (false, _) => "ordering key",
             (true, at) if at != row.expires_at => "expiry",
