@@ -87,6 +87,13 @@ fn facts(entry: &Entry, archived: bool, has_event: bool) -> CommandFacts {
         attempts: entry.attempts.clone(),
         cleared_at: not_done().map(|act| act.recorded_at).collect(),
         begun: not_done().count() + acts().filter(|act| act.verb == "retry").count(),
+        reopened: acts()
+            .filter(|act| act.verb == "redeliver")
+            .map(|act| act.before.clone().unwrap_or_default())
+            .collect(),
+        // They tell of open deliveries only.
+        restores: Vec::new(),
+        strange_outcomes: Vec::new(),
         archived,
         has_event,
         contradictions: entry.contradictions.clone(),

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::laws::{
-    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts,
+    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts, RestoreFacts,
 };
+use counterfoil_core::domain::{ReceiptOutcome, Stream};
+use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
 use futures_util::future::{try_join, try_join4};
 use tokio_postgres::Row;
@@ -28,6 +29,8 @@ pub(crate) const ATTEMPT: Statement = statement!("facts_attempt");
 pub(crate) const CONTRADICTION: Statement = statement!("facts_contradiction");
 const ACTION: Statement = statement!("facts_action");
 const ACKNOWLEDGING: Statement = statement!("facts_acknowledging");
+const REDELIVERED: Statement = statement!("facts_redelivered");
+const RESTORED: Statement = statement!("action_restored");
 const ARCHIVED: Statement = statement!("facts_archived");
 const ISSUED: Statement = statement!("event_issued");
 
@@ -84,11 +87,20 @@ async fn add_rows(
             delivery: row::delivery(row, 0).0,
             state_name: string(row, 1).unwrap_or_default(),
             destination: string(row, 15).unwrap_or_default(),
+            ordering_key: string(row, 18),
+            expires_at: time(row, 19),
+            turn: row.try_get(20).ok().flatten(),
             digest: digest(row, 16),
             row_digest: digest(row, 17),
         });
     });
-    each(&receipts, commands, |row, command| command.receipts.push(receipt(row)));
+    each(&receipts, commands, |row, command| {
+        command.receipts.push(receipt(row));
+        let outcome = string(row, 2).unwrap_or_default();
+        if ReceiptOutcome::from_name(&outcome).is_none() {
+            command.strange_outcomes.push(outcome);
+        }
+    });
     each(&attempts, commands, |row, command| command.attempts.push(attempt(row)));
     Ok(())
 }
@@ -175,6 +187,7 @@ async fn add_sayings(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), F
             command.has_event = true;
         }
     }
+    add_restores(tx, commands).await?;
     let mut by_id: BTreeMap<&str, &mut CommandFacts> =
         ids.iter().map(String::as_str).zip(commands).collect();
     let mut of = |row: &Row, add: &dyn Fn(&mut CommandFacts)| {
@@ -199,8 +212,25 @@ async fn add_sayings(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), F
             }
         });
     }
+    for row in &tx.query(REDELIVERED, &[&ids]).await? {
+        of(row, &|command| command.reopened.push(string(row, 1).unwrap_or_default()));
+    }
     for row in &archived {
         of(row, &|command| command.archived = true);
+    }
+    Ok(())
+}
+
+/// Adds the restores of the store.
+async fn add_restores(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), Failure> {
+    let restores = tx.query(RESTORED, &[&i64::MIN]).await?;
+    let restores = restores.iter().filter_map(|row| {
+        let taken_at = restored_from(text(row, 2)?)?;
+        Some(RestoreFacts { taken_at, recorded_at: time(row, 3).unwrap_or_default() })
+    });
+    let restores: Vec<_> = restores.collect();
+    for command in commands {
+        command.restores.clone_from(&restores);
     }
     Ok(())
 }

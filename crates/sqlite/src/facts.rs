@@ -3,10 +3,11 @@
 //! Guarantees: a page is one snapshot and every table's rows of its range, orphans too. Does not:
 //! hold more than one page in memory.
 
-use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::laws::{
-    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts,
+    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts, RestoreFacts,
 };
+use counterfoil_core::domain::{Micros, ReceiptOutcome};
+use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
 use rusqlite::{Connection, Row, params};
 
@@ -88,6 +89,9 @@ fn read_range(
             delivery: row::delivery(row, 0)?.0,
             state_name: lossy(row, 1)?.unwrap_or_default(),
             destination: lossy(row, 15)?.unwrap_or_default(),
+            ordering_key: lossy(row, 18)?,
+            expires_at: time(row, 19)?,
+            turn: row.get(20)?,
             digest: digest(row, 16)?,
             row_digest: digest(row, 17)?,
         });
@@ -95,6 +99,10 @@ fn read_range(
     })?;
     each(store, Sql::FactsReceipt, (after, last), commands, |row, command| {
         command.receipts.push(receipt(row)?);
+        let outcome = lossy(row, 2)?.unwrap_or_default();
+        if ReceiptOutcome::from_name(&outcome).is_none() {
+            command.strange_outcomes.push(outcome);
+        }
         Ok(())
     })?;
     each(store, Sql::FactsAttempt, (after, last), commands, |row, command| {
@@ -202,6 +210,8 @@ fn add_people_and_tombstones(
 ) -> rusqlite::Result<()> {
     if store.prepare_cached(Sql::ActionAny.text())?.exists([])? {
         let mut clearing = store.prepare_cached(Sql::ActionClearing.text())?;
+        let mut redelivered = store.prepare_cached(Sql::ActionRedelivered.text())?;
+        let restores = restores(store)?;
         for command in commands.iter_mut() {
             let mut acts = clearing.query([&command.id])?;
             while let Some(act) = acts.next()? {
@@ -210,6 +220,11 @@ fn add_people_and_tombstones(
                     command.cleared_at.push(time(act, 0)?.unwrap_or_default());
                 }
             }
+            drop(acts);
+            let reopened = redelivered.query_map([&command.id], |row| lossy(row, 0))?;
+            let reopened = reopened.map(|outcome| Ok(outcome?.unwrap_or_default()));
+            command.reopened = reopened.collect::<rusqlite::Result<_>>()?;
+            command.restores.clone_from(&restores);
         }
     }
     if store.prepare_cached(Sql::ArchivedAny.text())?.exists([])? {
@@ -219,4 +234,19 @@ fn add_people_and_tombstones(
         }
     }
     Ok(())
+}
+
+/// The restores of the store.
+fn restores(store: &Connection) -> rusqlite::Result<Vec<RestoreFacts>> {
+    let mut restored = store.prepare_cached(Sql::ActionRestored.text())?;
+    let mut rows = restored.query([i64::MIN])?;
+    let mut restores = Vec::new();
+    while let Some(row) = rows.next()? {
+        let reason = lossy(row, 2)?.unwrap_or_default();
+        if let Some(taken_at) = restored_from(&reason) {
+            let recorded_at = time(row, 3)?.unwrap_or_default();
+            restores.push(RestoreFacts { taken_at, recorded_at });
+        }
+    }
+    Ok(restores)
 }

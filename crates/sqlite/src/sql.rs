@@ -36,6 +36,7 @@ statements! {
     ActionInsert = "action_insert",
     ActionOfCommand = "action_of_command",
     ActionOfEntry = "action_of_entry",
+    ActionRedelivered = "action_redelivered",
     ActionRestored = "action_restored",
     ArchivedAfter = "archived_after",
     ArchivedAny = "archived_any",

@@ -4,6 +4,7 @@
 //! Guarantees: the memory store persists only what the state machine says, so that a test against
 //! it tests the same decisions as production. Does not: keep anything over the process's end.
 
+pub mod corrupted;
 pub mod enqueued;
 pub mod every_state;
 pub mod exercise_store;

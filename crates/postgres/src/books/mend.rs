@@ -29,8 +29,8 @@ const LANE_LAST: Statement = statement!("mend_lane_last");
 const DELIVERY: Statement = statement!("mend_delivery");
 
 /// What `show` and `list` say of a mended one.
-const OUTCOME: &str = "its delivery was lost; an audit put it here, and nobody knows what became \
-                       of it: ask its receiver";
+const OUTCOME: &str =
+    "mended: its delivery was lost; nobody knows what became of it: ask its receiver";
 
 /// One mending.
 pub(super) struct Mend<'a> {

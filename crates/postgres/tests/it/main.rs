@@ -8,6 +8,7 @@
 )]
 
 mod books;
+mod corrupted;
 mod fault;
 mod functions;
 mod guards;

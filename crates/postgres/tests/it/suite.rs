@@ -59,7 +59,7 @@ pub(crate) struct PostgresHands {
     server_clock: ServerClock,
     clock: ManualClock,
     store: PostgresStore,
-    schema: TestSchema,
+    pub(crate) schema: TestSchema,
 }
 
 pub(crate) async fn make() -> PostgresHands {

@@ -1,14 +1,17 @@
 //! What an audit over a real file finds where somebody went behind Counterfoil's back.
 
+use std::sync::Arc;
+
 use counterfoil_core::audit::{AuditOptions, audit};
-use counterfoil_core::domain::{Command, Event, Kind, Outcome, ResultBody, Stream};
+use counterfoil_core::domain::contract::Completion;
+use counterfoil_core::domain::{Command, Event, Kind, Outcome, ResultBody, Stream, Terms};
 use counterfoil_core::port::Store as _;
-use counterfoil_core::port::store::{Append, Exchange};
+use counterfoil_core::port::store::{Append, Exchange, Settle};
 use counterfoil_sqlite::SqliteStore;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use crate::store::{claim, command, declare, fresh, settle};
+use crate::store::{claim, command, declare, fresh, settle, shipping, terms};
 
 async fn codes(store: &SqliteStore) -> Vec<&'static str> {
     let report = audit(store, AuditOptions::default()).await.unwrap();
@@ -77,18 +80,22 @@ async fn a_report_that_said_otherwise_is_found() {
 #[tokio::test]
 async fn completed_after_accepted_is_no_contradiction_by_either_door() {
     let (folder, store) = fresh();
+    let mut terms = Terms::clone(&terms());
+    terms.contract.completion = Completion::Accepted;
+    let terms = Arc::new(terms);
+    store.declare(&shipping(), &terms.contract, false).await.unwrap();
     store.enqueue(vec![command("a")]).await.unwrap();
-    let hand = Connection::open(folder.path().join("s.db")).unwrap();
+    let mut claims = claim(1);
+    claims.claim_from[0].terms = Arc::clone(&terms);
+    let claimed = store.exchange(claims).await.unwrap().claimed.remove(0);
+    let accepted = Outcome::Accepted { evidence: "ack".into() };
+    let settles = vec![Settle { terms, ..settle(&claimed, accepted) }];
+    store.exchange(Exchange { settles, ..Exchange::default() }).await.unwrap();
+    let worker = Connection::open(folder.path().join("s.db")).unwrap();
     let report = |outcome: &str| {
         let insert = "INSERT INTO counterfoil_report(command_id, outcome) VALUES ('a', ?1)";
-        hand.execute(insert, [outcome]).unwrap();
+        worker.execute(insert, [outcome]).unwrap();
     };
-    report("completed");
-    hand.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
-    let accepted = "UPDATE counterfoil_receipt SET outcome = 'accepted';
-                    UPDATE counterfoil_tally SET outcome = 'accepted';";
-    hand.execute_batch(accepted).unwrap();
-    hand.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, true).unwrap();
     report("completed");
     assert_eq!(codes(&store).await, [""; 0]);
     report("rejected");

@@ -13,6 +13,7 @@ mod archive_race;
 mod audit;
 mod audited;
 mod commit_queue;
+mod corrupted;
 mod dead_letters;
 mod erase;
 mod expiry;

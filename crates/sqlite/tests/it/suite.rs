@@ -24,13 +24,16 @@ impl SqliteHands {
         self.folder.path().join("s.db")
     }
 
-    fn own(&self) -> Connection {
+    pub(crate) fn own(&self) -> Connection {
         open_own(&self.path()).unwrap().0
     }
 }
 
 pub(crate) async fn make() -> SqliteHands {
-    let folder = tempfile::tempdir().unwrap();
+    make_in(tempfile::tempdir().unwrap())
+}
+
+pub(crate) fn make_in(folder: TempDir) -> SqliteHands {
     let path = folder.path().join("s.db");
     init(&path, Some("urn:test")).unwrap();
     let clock = ManualClock::default();

@@ -130,14 +130,16 @@ impl Rows {
         let (recorded_at, destination) = (outbox.recorded_at(), outbox.destination().to_owned());
         let attempts = self.attempts.get(&n).into_iter().flatten();
         let token = attempts.map(|entry| entry.attempted.token).max().unwrap_or(Token::new(0));
+        let begun = self.facts_of(n).begun;
         let delivery = Delivery {
             state: State::Uncertain,
+            round: u32::try_from(begun + 1).unwrap_or(u32::MAX),
             in_doubt: true,
             available_at: None,
             token,
             first_sent_at: Some(recorded_at),
             key_seq: self.lane_of(n).map(|lane| self.free_place(&lane)),
-            last_outcome: Some("its delivery was lost, and an audit put it here".into()),
+            last_outcome: Some("mended: its delivery was lost".into()),
             ..Delivery::new(n, now)
         };
         let entry = DeliveryEntry { delivery, destination, strange_state: None, digests: None };

@@ -5,9 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_core::domain::laws::{
-    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, EventFacts, ReceiptFacts, Totals,
+    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, EventFacts, ReceiptFacts,
+    RestoreFacts, Totals,
 };
 use counterfoil_core::domain::{Micros, State};
+use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
 
 use super::rows::{ActionEntry, AttemptEntry, ContradictionEntry, OutboxEntry, ReceiptEntry, Rows};
@@ -44,19 +46,37 @@ impl Rows {
                 delivery: entry.delivery.clone(),
                 state_name: state_name(entry),
                 destination: entry.destination.clone(),
+                ordering_key: self.lane_of(n).map(|(_, key)| key),
+                expires_at: outbox.and_then(OutboxEntry::expires_at),
+                turn: self.lane_of(n).and(entry.delivery.available_at).map(|_| true),
                 digest: entry.digests.map(|(digest, _)| digest),
                 row_digest: entry.digests.map(|(_, row)| row),
             }),
             receipts: self.receipt_facts(n),
+            strange_outcomes: Vec::new(),
             attempts: self.attempt_facts(n),
             cleared_at: acts().filter(not_done).map(|action| action.recorded_at).collect(),
             begun: retries + acts().filter(not_done).count(),
+            reopened: acts()
+                .filter(|action| action.verb == "redeliver")
+                .map(|action| action.before.clone())
+                .collect(),
+            restores: self.restores(),
             archived: self.archived.contains_key(&id),
             has_event: outbox.is_some_and(|entry| self.was_issued(entry)),
             contradictions: self.contradiction_facts(&id),
             acknowledged_at: self.acknowledged_at(&id),
             id,
         }
+    }
+
+    fn restores(&self) -> Vec<RestoreFacts> {
+        let restored = self.actions.iter().filter(|action| action.verb == "restored");
+        let facts = restored.filter_map(|action| {
+            let taken_at = restored_from(&action.reason)?;
+            Some(RestoreFacts { taken_at, recorded_at: action.recorded_at })
+        });
+        facts.collect()
     }
 
     pub(super) fn receipt_facts(&self, n: i64) -> Vec<ReceiptFacts> {

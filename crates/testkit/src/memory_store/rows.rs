@@ -296,6 +296,9 @@ impl Rows {
         match transition {
             Transition::Applied { next, attempted } => {
                 let round = attempted.as_ref().map(|attempted| attempted.round);
+                // Whatever ends an attempt keeps the digests of what was sent.
+                let sent = || attempted.as_ref().and_then(|_| self.digests_of(n));
+                let beside = Beside { digests: beside.digests.or_else(sent), ..beside };
                 self.keep_attempt(n, attempted, beside);
                 let change = match next {
                     Next::Open(delivery) => self.put_open(n, delivery, beside),
@@ -313,6 +316,12 @@ impl Rows {
             }
             Transition::Refused(reason) => Change::Refused(reason),
         }
+    }
+
+    fn digests_of(&self, n: i64) -> Option<(Digest, Digest)> {
+        let row = self.outbox.get(&n)?.row.as_ref().ok()?;
+        let digest = Digest::of(&row.body);
+        Some((digest, row.row_digest(digest)))
     }
 
     fn keep_attempt(&mut self, n: i64, attempted: Option<Attempted>, beside: Beside) {

@@ -10,7 +10,7 @@ use counterfoil_core::audit::{
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Attempted, Command, CommandId, Contract, Destination, Event, Idempotent, Kind, Micros, Outcome,
-    Purpose, ReceiptOutcome, ResultBody, Seed, State, Stream, Terms,
+    Purpose, ReceiptOutcome, ResultBody, Seed, State, Stream, Terms, Token,
 };
 use counterfoil_core::port::store::{Append, ClaimFrom, Ended, Exchange, Settle, StoreError};
 use counterfoil_core::port::{Act, Acted, Actor, Deed, Store};
@@ -70,6 +70,7 @@ async fn store() -> MemoryStore {
         let n = rows.n_of("cancelled").unwrap();
         let receipt = rows.receipts.get_mut(&(n, 1)).unwrap();
         receipt.receipt.outcome = ReceiptOutcome::Cancelled;
+        receipt.receipt.source = "operator ann".into();
         rows.tally.insert(("shop".into(), "rejected".into()), 1);
         rows.tally.insert(("shop".into(), "cancelled".into()), 1);
     });
@@ -297,6 +298,8 @@ async fn a_retry_clears_no_doubt_and_a_lost_receipt_is_not_made_up_for_by_a_rede
         let entry = rows.delivery_mut("open").unwrap();
         (entry.delivery.state, entry.delivery.in_doubt) = (State::Uncertain, true);
         entry.delivery.available_at = None;
+        entry.delivery.last_outcome = Some("unknown: reset".into());
+        entry.delivery.token = Token::new(1);
         let attempted = Attempted {
             round: 1,
             token: entry.delivery.token,

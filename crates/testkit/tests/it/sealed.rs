@@ -61,7 +61,7 @@ impl Shop {
             let n = rows.n_of("a").unwrap();
             let attempted = Attempted {
                 round: 1,
-                token: Token::new(1),
+                token: Token::NONE,
                 purpose: Purpose::Send,
                 outcome: "not_sent",
                 reason: "refused".into(),
@@ -264,7 +264,10 @@ async fn what_a_full_audit_found_is_looked_for_until_it_is_put_right() {
 #[tokio::test]
 async fn who_knows_what_was_changed_seals_it_anew() {
     let shop = Shop::sealed().await;
-    shop.store.with_rows(|rows| rows.receipts.get_mut(&(1, 1)).unwrap().receipt.attempts = 7);
+    let say = |rows: &mut Rows, evidence: &str| {
+        rows.receipts.get_mut(&(1, 1)).unwrap().receipt.evidence = Some(evidence.into());
+    };
+    shop.store.with_rows(|rows| say(rows, "other"));
     breaks_the_seal(&shop.audit(How::default().full()).await, "receipt");
     let anew = shop.audit(How::default().reseal()).await;
     assert_eq!((anew.holds, anew.violations[0].code), (false, "CF0851"), "it is told once more");
@@ -272,7 +275,7 @@ async fn who_knows_what_was_changed_seals_it_anew() {
     assert!(shop.audit(How::default().full()).await.holds);
     // Where anything else is wrong it stays.
     shop.store.with_rows(|rows| {
-        rows.receipts.get_mut(&(1, 1)).unwrap().receipt.attempts = 1;
+        say(rows, "another");
         rows.delivery_mut("open").unwrap().delivery.available_at = None;
     });
     let anew = shop.audit(How::default().reseal()).await;
@@ -401,7 +404,8 @@ async fn two_in_flight_of_one_lane_are_found_at_once() {
         let other = &mut rows.delivery_mut("k-2").unwrap().delivery;
         (other.state, other.available_at) = (State::Sending, Some(until));
     });
-    assert_eq!(shop.codes(How::default()).await, ["CF0827"]);
+    let found = shop.codes(How::default()).await;
+    assert!(found.contains(&"CF0827"), "{found:?}");
 }
 
 #[tokio::test]

@@ -4,7 +4,9 @@
 //! a clock; a command that is overdue is late, not lost.
 
 use super::book::law;
+use super::delivery::of_delivery;
 use super::doubt::forgotten;
+use super::receipt::of_receipts;
 use super::{CommandFacts, DeliveryFacts, Digests, Law, ReceiptFacts, Violation};
 use crate::domain::{Delivery, State};
 
@@ -32,6 +34,7 @@ pub fn of_digested(facts: &CommandFacts, digests: Option<Digests>) -> Vec<Violat
     if let Some(open) = &facts.delivery {
         broken.delivery(open);
     }
+    broken.columns();
     broken.violations
 }
 
@@ -80,6 +83,9 @@ impl Broken<'_> {
 
     fn rounds(&mut self) {
         let facts = self.facts;
+        if let Some(outcome) = facts.strange_outcomes.first() {
+            self.breaks(&law::STRANGE_OUTCOME, &format!("a receipt says {outcome:?}"));
+        }
         let receipts = || facts.receipts.iter().map(|entry| entry.receipt.round);
         let open = facts.delivery.as_ref().map(|open| open.delivery.round);
         let mut sorted: Vec<u32> = receipts().collect();
@@ -91,9 +97,8 @@ impl Broken<'_> {
         let first = receipts().chain(open).min().unwrap_or(1);
         // A redelivery follows a receipt; every other later round was begun by a person.
         let begun = receipts().filter(|round| *round < newest).count() + facts.begun;
-        if first == 0 || newest as usize > begun + 1 {
-            let found =
-                format!("it is in round {newest}, but only {begun} receipts and acts began one");
+        if first == 0 || newest as usize != begun + 1 {
+            let found = format!("it is in round {newest}, but {begun} receipts and acts began one");
             self.breaks(&law::ROUNDS, &found);
         }
     }
@@ -116,7 +121,11 @@ impl Broken<'_> {
         let receipts = self.facts.receipts.iter().map(|entry| entry.receipt.key_seq);
         let mut places = delivery.chain(receipts);
         let Some(first) = places.next() else { return };
-        if first.is_some() != row.ordering_key.is_some() || places.any(|place| place != first) {
+        let is_none = first.is_some_and(|place| place < 1);
+        if is_none
+            || first.is_some() != row.ordering_key.is_some()
+            || places.any(|place| place != first)
+        {
             self.breaks(&law::LANE_PLACE, "its place is missing, or differs from row to row");
         }
     }
@@ -185,6 +194,19 @@ impl Broken<'_> {
         if under_way && self.facts.has_outbox && self.facts.outbox.is_none() {
             let found = format!("{}, but its row cannot be read", state.name());
             self.breaks(&law::UNREADABLE, &found);
+        }
+    }
+
+    /// Of what is broken already, the rest would only be an echo; a contradiction breaks no row.
+    fn columns(&mut self) {
+        let mut told = self.violations.iter();
+        if !self.facts.has_outbox || told.any(|one| one.code != law::CONTRADICTED.code) {
+            return;
+        }
+        let mut broken = of_receipts(self.facts);
+        broken.extend(self.facts.delivery.iter().flat_map(|open| of_delivery(self.facts, open)));
+        for (law, found) in broken {
+            self.breaks(law, &found);
         }
     }
 

@@ -5,7 +5,10 @@
 
 mod book;
 mod command;
+mod delivery;
 mod doubt;
+mod receipt;
+mod told;
 
 pub use book::{LAWS, Law, law};
 pub use command::{of_command, of_digested};
@@ -52,12 +55,18 @@ pub struct CommandFacts {
     pub delivery: Option<DeliveryFacts>,
     /// Receipts, oldest round first.
     pub receipts: Vec<ReceiptFacts>,
+    /// Outcome columns of its receipts that name none.
+    pub strange_outcomes: Vec<String>,
     /// Attempts that did not go plainly well, oldest first.
     pub attempts: Vec<AttemptFacts>,
     /// When a person said "not done": it clears what the attempts before it say.
     pub cleared_at: Vec<Micros>,
     /// How many rounds a person began that follow no receipt: by a retry, or by "not done".
     pub begun: usize,
+    /// What each redelivery on record reopened, oldest first: the outcome that stood.
+    pub reopened: Vec<String>,
+    /// The restores of the store, oldest first.
+    pub restores: Vec<RestoreFacts>,
     /// A tombstone of the same id stands.
     pub archived: bool,
     /// The event that its stream and seq name stands, and issued a command of its index.
@@ -106,6 +115,15 @@ impl CommandFacts {
     }
 }
 
+/// A restore of the whole store, which put every open delivery in doubt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RestoreFacts {
+    /// When the backup was taken.
+    pub taken_at: Micros,
+    /// When it was said.
+    pub recorded_at: Micros,
+}
+
 /// A report that came after the end and said otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContradictionFacts {
@@ -134,6 +152,12 @@ pub struct DeliveryFacts {
     pub state_name: String,
     /// Its destination column.
     pub destination: String,
+    /// Its ordering key column.
+    pub ordering_key: Option<String>,
+    /// Its expiry column.
+    pub expires_at: Option<Micros>,
+    /// It has the turn of its lane; `Some(false)`: what it has is no turn of that lane.
+    pub turn: Option<bool>,
     /// The body's digest, once an attempt ended.
     pub digest: Option<Digest>,
     /// The row's digest, once an attempt ended.

@@ -10,7 +10,10 @@ use crate::domain::{
     Token,
 };
 
+mod columns;
+
 const T: Micros = Micros::new(1_767_225_600_000_000);
+const LEASE: Micros = Micros::new(1_767_225_630_000_000);
 
 fn row() -> OutboxRow {
     let command = Command::bytes("a", "shop", "order.paid", "body").unwrap();
@@ -41,7 +44,16 @@ fn digests() -> (Option<Digest>, Option<Digest>) {
 /// An open command whose attempt ended unknown.
 fn open() -> CommandFacts {
     let (digest, row_digest) = digests();
-    let delivery = Delivery { in_doubt: true, attempts: 1, ..Delivery::new(7, T) };
+    let delivery = Delivery {
+        in_doubt: true,
+        attempts: 1,
+        round_since: Some(T),
+        first_sent_at: Some(T),
+        token: Token::new(T.get()),
+        last_lease_until: Some(LEASE),
+        last_outcome: Some("unknown: reset".into()),
+        ..Delivery::new(7, T)
+    };
     CommandFacts {
         n: 7,
         id: "a".into(),
@@ -51,6 +63,9 @@ fn open() -> CommandFacts {
             delivery,
             state_name: "pending".into(),
             destination: "shop".into(),
+            ordering_key: None,
+            expires_at: None,
+            turn: None,
             digest,
             row_digest,
         }),
@@ -64,6 +79,8 @@ fn attempt(purpose: &str, outcome: &str) -> AttemptFacts {
         round: 1,
         purpose: purpose.into(),
         outcome: outcome.into(),
+        token: T.get(),
+        reason: Some("reset".into()),
         ended_at: T,
         ..AttemptFacts::default()
     }
@@ -79,7 +96,7 @@ fn receipt(round: u32) -> ReceiptFacts {
         evidence: None,
         source: "relay".into(),
         attempts: 1,
-        token: Token::new(1),
+        token: Token::new(T.get()),
         first_sent_at: Some(T),
         recorded_at: T,
         key_seq: None,
@@ -99,10 +116,46 @@ fn in_state(state: State) -> CommandFacts {
         if state.is_parked() {
             open.delivery.available_at = None;
         }
-        if state == State::Dead {
-            open.delivery.in_doubt = false;
-            facts.attempts.clear();
+        match state {
+            State::Sending | State::Asking => {
+                open.delivery.available_at = Some(LEASE);
+                open.delivery.lease_until = Some(LEASE);
+                open.delivery.lease_owner = Some("relay-1".into());
+            }
+            State::Published => {
+                open.delivery.in_doubt = false;
+                open.delivery.last_outcome = Some("accepted: 202".into());
+                facts.attempts.clear();
+            }
+            State::Dead => {
+                open.delivery.in_doubt = false;
+                open.delivery.first_sent_at = None;
+                open.delivery.last_outcome = Some("not_sent: reset".into());
+                facts.attempts = vec![attempt("send", "not_sent")];
+            }
+            State::Conflict => {
+                open.delivery.in_doubt = false;
+                open.delivery.last_outcome = Some("conflict: reset".into());
+                facts.attempts = vec![attempt("send", "conflict")];
+            }
+            State::Pending | State::Uncertain => {}
         }
+        match state {
+            State::Asking => open.delivery.asks = 1,
+            State::Sending => open.delivery.attempts = 2,
+            _ => {}
+        }
+    })
+}
+
+/// Redelivered after one receipt, and not claimed since.
+fn redelivered() -> CommandFacts {
+    spoiled(ended(), |facts| {
+        let open = open().delivery.unwrap();
+        let again = Delivery { round: 2, token: Token::new(T.get()), ..Delivery::new(7, T) };
+        facts.delivery =
+            Some(DeliveryFacts { delivery: again, digest: None, row_digest: None, ..open });
+        facts.reopened = vec!["completed".into()];
     })
 }
 
@@ -123,6 +176,12 @@ fn says(facts: &CommandFacts, law: &Law) {
     assert!(violations[0].text.contains(law.remedy), "{}", violations[0].text);
 }
 
+/// Whatever else such a sample breaks.
+fn is_silent(facts: &CommandFacts, law: &Law) {
+    let violations = of_command(facts);
+    assert!(violations.iter().all(|violation| violation.code != law.code), "{violations:#?}");
+}
+
 #[test]
 fn what_is_sound_is_silent() {
     let fresh = spoiled(open(), |facts| {
@@ -135,11 +194,7 @@ fn what_is_sound_is_silent() {
         };
         facts.attempts.clear();
     });
-    let redelivered = spoiled(open(), |facts| {
-        facts.receipts = vec![receipt(1)];
-        facts.delivery.as_mut().unwrap().delivery.round = 2;
-        facts.delivery.as_mut().unwrap().delivery.in_doubt = false;
-    });
+    let redelivered = redelivered();
     let retried = spoiled(ended(), |facts| {
         facts.receipts = vec![receipt(2)];
         facts.begun = 1;
@@ -189,13 +244,18 @@ fn rounds_begin_by_a_receipt_or_a_person() {
     says(&spoiled(ended(), |facts| facts.receipts = vec![receipt(2)]), &law::ROUNDS);
     says(&spoiled_delivery(|open| open.delivery.round = 2), &law::ROUNDS);
     says(&spoiled_delivery(|open| open.delivery.round = 0), &law::ROUNDS);
-    let redelivered = spoiled(open(), |facts| {
+    let redelivered = spoiled(redelivered(), |facts| {
         facts.receipts = vec![receipt(2)];
         facts.delivery.as_mut().unwrap().delivery.round = 3;
         facts.begun = 1;
     });
     assert_eq!(of_command(&redelivered), [], "retried, ended, redelivered");
-    says(&spoiled(redelivered, |facts| facts.receipts.clear()), &law::ROUNDS);
+    says(&spoiled(open(), |facts| facts.begun = 1), &law::ROUNDS);
+    let lost = spoiled(redelivered, |facts| {
+        facts.receipts.clear();
+        facts.attempts.clear();
+    });
+    says(&lost, &law::ROUNDS);
 }
 
 #[test]
@@ -208,7 +268,7 @@ fn what_was_sent_is_what_stands() {
         says(&spoiled(sample.clone(), body), &law::BODY_CHANGED);
         says(&spoiled(sample.clone(), kind), &law::ROW_CHANGED);
         let erased = spoiled(spoiled(sample, body), |facts| facts.erased = true);
-        assert_eq!(of_command(&erased), []);
+        says(&erased, &law::ERASED);
     }
 }
 
@@ -232,15 +292,20 @@ fn a_receipt_without_digests_hides_no_change() {
 /// commands that are not there; but its commands stand without a decision.
 #[test]
 fn a_command_of_a_decision_has_its_event() {
-    let decided = spoiled(open(), |facts| {
+    let place = |facts: &mut CommandFacts, seq, idx| {
         let row = facts.outbox.as_mut().unwrap();
         row.stream = Some(Stream::new("o-1").unwrap());
-        (row.seq, row.idx) = (Some(3), Some(0));
+        row.command_id = CommandId::new("o-1:3:0").unwrap();
+        (row.seq, row.idx) = (seq, idx);
         let open = facts.delivery.as_mut().unwrap();
         open.row_digest = Some(row.row_digest(Digest::of(b"body")));
-    });
+    };
+    let decided = spoiled(open(), |facts| place(facts, Some(3), Some(0)));
     says(&decided, &law::EVENT_MISSING);
-    assert_eq!(of_command(&spoiled(decided, |facts| facts.has_event = true)), []);
+    let issued = spoiled(decided, |facts| facts.has_event = true);
+    assert_eq!(of_command(&issued), []);
+    says(&spoiled(issued.clone(), |facts| place(facts, Some(4), Some(0))), &law::PLACE_IN_DECISION);
+    says(&spoiled(issued, |facts| place(facts, Some(3), None)), &law::PLACE_IN_DECISION);
 }
 
 #[test]
@@ -308,22 +373,23 @@ fn a_doubt_is_forgotten_only_by_evidence() {
     {
         says(&forgot(vec![doubt.clone()]), &law::DOUBT_FORGOTTEN);
         let answered = forgot(vec![doubt.clone(), attempt("ask", "not_there")]);
-        assert_eq!(of_command(&answered), []);
+        is_silent(&answered, &law::DOUBT_FORGOTTEN);
         for word in ["not_believed", "unclear", "in_progress"] {
             says(&forgot(vec![doubt.clone(), attempt("ask", word)]), &law::DOUBT_FORGOTTEN);
         }
         says(&forgot(vec![attempt("ask", "not_there"), doubt.clone()]), &law::DOUBT_FORGOTTEN);
         let by_hand = spoiled(forgot(vec![doubt]), |facts| facts.cleared_at = vec![T]);
-        assert_eq!(of_command(&by_hand), []);
+        is_silent(&by_hand, &law::DOUBT_FORGOTTEN);
         let retried = spoiled(by_hand, |facts| {
             facts.cleared_at.clear();
             facts.begun = 1;
+            facts.delivery.as_mut().unwrap().delivery.round = 2;
         });
         says(&retried, &law::DOUBT_FORGOTTEN);
     }
     let harmless = [("send", "not_sent"), ("late", "unknown"), ("ask", "expired")];
     let harmless = harmless.map(|(purpose, outcome)| attempt(purpose, outcome));
-    assert_eq!(of_command(&forgot(harmless.to_vec())), []);
+    is_silent(&forgot(harmless.to_vec()), &law::DOUBT_FORGOTTEN);
 }
 
 #[test]
