@@ -38,7 +38,7 @@ pub(crate) struct Measured {
 }
 
 /// Measures it.
-pub(crate) async fn measure(store: &(impl Store + Sync), age: Age) -> Result<Measured> {
+pub(crate) async fn measure(store: &impl Store, age: Age) -> Result<Measured> {
     let mut rates = Vec::new();
     let first = age.ended + age.waiting + 1;
     let mut took = Vec::new();
