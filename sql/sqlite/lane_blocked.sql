@@ -1,4 +1,4 @@
--- by counterfoil_delivery_parked, then counterfoil_delivery_lane, the primary key of
+-- by scan of counterfoil_delivery_parked, then counterfoil_delivery_lane, the primary key of
 -- counterfoil_lane, counterfoil_delivery_turn and rowid of the outbox: parked heads of lanes whose
 -- turn nobody has, and how many wait behind.
 SELECT d.destination, d.ordering_key, o.command_id, d.state, (

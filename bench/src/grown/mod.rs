@@ -21,8 +21,11 @@ pub(crate) use measure::{audit_memory, relay_memory};
 
 /// Ended commands of the young store.
 const YOUNG: u64 = 10_000;
-/// Commands that wait in both, as far as there are so many ended ones.
+/// The most that wait, in both.
 const WAITING: u64 = 1_000_000;
+
+/// So many wait at least: what is measured takes from them.
+const ENOUGH: u64 = 100_000;
 
 /// How old the old store is.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +43,7 @@ pub(crate) fn figures(
     wanted: impl Fn(&str) -> bool,
     report: &mut Report,
 ) -> Result<()> {
-    let young = Age { ended: YOUNG, waiting: WAITING.min(ended / 10) };
+    let young = Age { ended: YOUNG, waiting: WAITING.min(ended / 10).max(ENOUGH) };
     let old = Age { ended, ..young };
     if wanted("g1") || wanted("g2") || wanted("g5") {
         let runtime = runtime()?;

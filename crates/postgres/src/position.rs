@@ -212,7 +212,8 @@ pub(crate) fn int(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-fn bytes(digest: Option<Digest>) -> Option<Vec<u8>> {
+/// A digest as stored.
+pub(crate) fn bytes(digest: Option<Digest>) -> Option<Vec<u8>> {
     digest.map(|digest| digest.as_bytes().to_vec())
 }
 

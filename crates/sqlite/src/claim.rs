@@ -137,7 +137,7 @@ impl Fresh {
 }
 
 /// SHA-256 of the body and of the row.
-fn digests(command: &OutboxRow) -> (Digest, Digest) {
+pub(crate) fn digests(command: &OutboxRow) -> (Digest, Digest) {
     let digest = Digest::of(&command.body);
     (digest, command.row_digest(digest))
 }

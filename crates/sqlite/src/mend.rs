@@ -9,11 +9,12 @@ use counterfoil_core::domain::{Micros, Token};
 use counterfoil_core::port::Actor;
 use rusqlite::{OptionalExtension as _, params};
 
+use crate::claim::digests;
 use crate::group::Group;
 use crate::lane::Lane;
 use crate::member::Work;
 use crate::pause::{Action, insert_action};
-use crate::row::{int, stored};
+use crate::row::{self, Bytes32, int, stored};
 use crate::sql::Sql;
 
 /// What stands as the last outcome of a mended one.
@@ -78,7 +79,13 @@ impl Mend {
         // Whoever still holds a lease of it settles late.
         let token = Token::new(lost.token.unwrap_or_default()).next(now);
         let now = Micros::get(now);
-        let delivery = params![lost.n, round, token.get(), place, now, WHY];
+        // What stands is what it is held to from now on; what cannot be read has no digest.
+        let command = group
+            .sql(Sql::OutboxRow)?
+            .query_row([lost.n], |row| row::outbox(row, 0, usize::MAX).map(Result::ok))?;
+        let (digest, row_digest) = command.as_ref().map(digests).unzip();
+        let (digest, row_digest) = (Bytes32(digest), Bytes32(row_digest));
+        let delivery = params![lost.n, round, token.get(), place, now, WHY, digest, row_digest];
         group.sql(Sql::MendDelivery)?.execute(delivery)?;
         let action = Action { verb: "mend", about: id, actor: &self.actor.name };
         let reason = Some(self.actor.reason.as_str()).filter(|reason| !reason.is_empty());

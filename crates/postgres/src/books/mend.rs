@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use counterfoil_core::domain::Digest;
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::store::StoreError;
 use tokio_postgres::Row;
@@ -15,14 +16,16 @@ use crate::act;
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::pause::{Action, insert_action};
+use crate::position::bytes;
 use crate::read::asked;
-use crate::row::{int, string, text};
+use crate::row::{self, int, string, text};
 use crate::statement::{Statement, statement};
 use crate::store::Inner;
 use crate::tx::Tx;
 use crate::work::Work;
 
 const LOST: Statement = statement!("mend_lost");
+const OUTBOX_ROW: Statement = statement!("outbox_row");
 const LANE: Statement = statement!("mend_lane");
 const PLACES: Statement = statement!("mend_places");
 const LANE_LAST: Statement = statement!("mend_lane_last");
@@ -60,13 +63,23 @@ impl<'a> Mend<'a> {
         let now = group.now.get();
         // Above any that an attempt may still hold: its settle is a stale one.
         let token = known.saturating_add(1).max(now);
-        let made = group.tx.query(DELIVERY, &[&n, &token, &now, &place, &OUTCOME]).await?;
+        // What stands is what it is held to from now on; what cannot be read has no digest.
+        let row = group.tx.query_opt(OUTBOX_ROW, &[&n]).await?;
+        let command = row.and_then(|row| row::outbox(&row, 0, usize::MAX).ok());
+        let digest = command.as_ref().map(|command| Digest::of(&command.body));
+        let row_digest =
+            command.as_ref().zip(digest).map(|(command, body)| command.row_digest(body));
+        let (digest, row_digest) = (bytes(digest), bytes(row_digest));
+        let made = group
+            .tx
+            .query(DELIVERY, &[&n, &token, &now, &place, &OUTCOME, &digest, &row_digest])
+            .await?;
         if made.is_empty() {
             return Ok(false);
         }
         let action = Action { verb: "mend", about: id, actor: &self.actor.name };
         let reason = (!self.actor.reason.is_empty()).then_some(self.actor.reason.as_str());
-        insert_action(group, &action, reason, (None, "uncertain")).await?;
+        insert_action(group, &action, reason, (Some("missing"), "uncertain")).await?;
         Ok(true)
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use counterfoil_core::domain::laws::ContradictionFacts;
-use counterfoil_core::domain::{Delivery, EventRow, Micros, Span, State, Token};
+use counterfoil_core::domain::{Delivery, Digest, EventRow, Micros, Span, State, Token};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
@@ -130,22 +130,33 @@ impl Rows {
         let (recorded_at, destination) = (outbox.recorded_at(), outbox.destination().to_owned());
         let attempts = self.attempts.get(&n).into_iter().flatten();
         let token = attempts.map(|entry| entry.attempted.token).max().unwrap_or(Token::new(0));
+        let digests = outbox.row.as_ref().ok().map(|row| {
+            let digest = Digest::of(&row.body);
+            (digest, row.row_digest(digest))
+        });
         let begun = self.facts_of(n).begun;
         let delivery = Delivery {
             state: State::Uncertain,
             round: u32::try_from(begun + 1).unwrap_or(u32::MAX),
             in_doubt: true,
             available_at: None,
-            token,
+            token: token.next(now),
             first_sent_at: Some(recorded_at),
+            last_lease_until: Some(now),
             key_seq: self.lane_of(n).map(|lane| self.free_place(&lane)),
             last_outcome: Some("mended: its delivery was lost".into()),
             ..Delivery::new(n, now)
         };
-        let entry = DeliveryEntry { delivery, destination, strange_state: None, digests: None };
+        let entry = DeliveryEntry { delivery, destination, strange_state: None, digests };
         self.deliveries.insert(n, entry);
         let about = ("mend", id);
-        self.record_act(about, ("", State::Uncertain.name()), &actor.name, &actor.reason, now);
+        self.record_act(
+            about,
+            ("missing", State::Uncertain.name()),
+            &actor.name,
+            &actor.reason,
+            now,
+        );
         true
     }
 
