@@ -13,8 +13,8 @@ use counterfoil_core::port::store::StoreError;
 pub enum ArchiveError {
     /// There is no such folder.
     #[error(
-        "there is no folder {path}: name the right one, or for a new archive create it, on a disk that \
-         is backed up"
+        "there is no folder {path}: name the right one, or for a new archive create it, on a \
+         disk that is backed up"
     )]
     NoFolder {
         /// The folder.
