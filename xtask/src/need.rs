@@ -4,7 +4,7 @@
 //! Guarantees: a missing need is said in one line with the package that brings it; as root on
 //! Debian and its kin it is installed.
 //! Does not: check versions; tests that need a newer one say so themselves. Or start a server:
-//! tests start their own where none listens.
+//! some tests start their own, those of the command line and the inbox want one that runs.
 
 use std::path::Path;
 

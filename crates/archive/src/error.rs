@@ -12,7 +12,10 @@ use counterfoil_core::port::store::StoreError;
 #[non_exhaustive]
 pub enum ArchiveError {
     /// There is no such folder.
-    #[error("there is no folder {path}: create it first, on a disk that is backed up")]
+    #[error(
+        "there is no folder {path}: name the right one, or for a new archive create it, on a \
+         disk that is backed up"
+    )]
     NoFolder {
         /// The folder.
         path: PathBuf,

@@ -107,7 +107,11 @@ impl From<std::io::Error> for Failure {
 
 impl From<counterfoil_core::port::store::StoreError> for Failure {
     fn from(error: counterfoil_core::port::store::StoreError) -> Self {
-        Self::could_not_run(error)
+        let failure = Self::could_not_run(error);
+        match crate::store::way_out_of(&failure.text) {
+            Some(way_out) => failure.help(way_out),
+            None => failure,
+        }
     }
 }
 

@@ -78,7 +78,7 @@ impl OpenStore {
             }
             StoreUrl::Postgres(url) => {
                 let store = PostgresStore::init_at(&url.config, url.options.clone(), source).await;
-                store.map(Self::Postgres).map_err(|error| no_server(url, &error))
+                store.map(Self::Postgres).map_err(|error| not_made(url, &error))
             }
         }
     }
@@ -91,6 +91,17 @@ pub(crate) fn words(error: &tokio_postgres::Error) -> String {
         (None, Some(source)) => format!("{error}: {source}"),
         (None, None) => error.to_string(),
     }
+}
+
+/// The server's code for a right that the user lacks.
+const NO_RIGHT: &str = "42501";
+/// The way out of it.
+const LACKS_ROLE: &str = "this user lacks a role: `counterfoil init --roles` prints the roles and \
+    their rights as SQL; grant it the one that it needs";
+
+/// The way out of what the store said, where there is one.
+pub(crate) fn way_out_of(said: &str) -> Option<&'static str> {
+    has_code(said, &[NO_RIGHT]).then_some(LACKS_ROLE)
 }
 
 /// Whether the server's answer ends so; its words go by its locale, its code does not.
@@ -111,6 +122,9 @@ pub(crate) fn is_refused_for_good(error: &OpenError) -> bool {
 /// Why a server cannot be used, and the way out.
 pub(crate) fn no_server(url: &PostgresUrl, error: &OpenError) -> Failure {
     let failure = Failure::could_not_run(format!("{url}: {error}"));
+    if let Some(way_out) = way_out_of(failure.text()) {
+        return failure.help(way_out);
+    }
     // A refusal of ours says its own way out.
     let OpenError::Server(why) = error else { return failure };
     let said = |codes: &[&str]| has_code(why, codes);
@@ -129,6 +143,18 @@ pub(crate) fn no_server(url: &PostgresUrl, error: &OpenError) -> Failure {
         "look whether PostgreSQL runs there and takes connections from here (psql with the same \
          URL), and whether host and port are right"
     })
+}
+
+/// Why a store cannot be made or upgraded there, and the way out: no role of a store may do that.
+fn not_made(url: &PostgresUrl, error: &OpenError) -> Failure {
+    let text = format!("{url}: {error}");
+    if !has_code(&text, &[NO_RIGHT]) {
+        return no_server(url, error);
+    }
+    Failure::could_not_run(text).help(
+        "`init` needs the right to create a schema (GRANT CREATE ON DATABASE … TO …), and to \
+         upgrade one it must be the owner's",
+    )
 }
 
 /// The same for each.

@@ -13,7 +13,7 @@ pub(crate) struct Enqueue {
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     /// `-` reads the body from standard input
-    #[arg(value_name = "-", value_parser = ["-"])]
+    #[arg(value_name = "-", value_parser = dash)]
     pub(crate) stdin: Option<String>,
     /// The destination
     #[arg(long, value_name = "DESTINATION")]
@@ -56,4 +56,12 @@ pub(crate) struct Enqueue {
         "expires", "ordering_key",
     ])]
     pub(crate) from: Option<PathBuf>,
+}
+
+/// A body as an argument is a mistake that many make once.
+fn dash(given: &str) -> Result<String, &'static str> {
+    match given {
+        "-" => Ok(given.to_owned()),
+        _ => Err("a body is given by --body TEXT or --body-file FILE, or by `-` on standard input"),
+    }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Restored {
     /// Who says so, for the books. Default: the user of the operating system
     #[arg(long, value_name = "NAME")]
     pub(crate) actor: Option<String>,
-    /// Ask nothing. Without it a terminal is asked; where there is none, nothing is done
+    /// Ask nothing. Without it a terminal is asked; a script is not
     #[arg(long)]
     pub(crate) yes: bool,
 }

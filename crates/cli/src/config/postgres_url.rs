@@ -45,7 +45,8 @@ const PASSED_ON: [&str; 16] = [
 /// What else may be written.
 const OWN: &str = "schema, pooler, listen, connections, connect_timeout, statement_timeout, \
     answer_timeout, sslmode, sslrootcert, host, hostaddr, port, user, dbname, application_name, \
-    options, target_session_attrs";
+    options, target_session_attrs, channel_binding, load_balance_hosts, keepalives, \
+    keepalives_idle, keepalives_interval, keepalives_retries, tcp_user_timeout";
 
 /// A PostgreSQL store's URL, read.
 #[derive(Clone, Debug)]

@@ -80,7 +80,9 @@ fn read(from: &str, url: &str) -> Result<StoreUrl, Failure> {
     };
     // It may hold a password: it is not shown.
     let text = format!("{what} is no URL of the form sqlite:PATH or postgres://…");
-    Err(Failure::could_not_run(text).help(format!("write, for instance, {example}")))
+    let help =
+        format!("write, for instance, {example}, or postgres://USER@HOST/DATABASE in its place");
+    Err(Failure::could_not_run(text).help(help))
 }
 
 /// The URL of `--store`, else of `COUNTERFOIL_STORE`.

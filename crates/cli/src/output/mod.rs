@@ -20,6 +20,11 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
+/// So many of what is named: `1 command`, `2 commands`.
+pub(crate) fn counted(n: u64, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Writes `bytes` to stdout as they are.
 ///
 /// # Errors

@@ -18,7 +18,8 @@ use page::Row;
 /// # Errors
 /// There is no such code.
 pub(crate) fn explain(args: &Explain) -> Ended {
-    let rows = page::rows();
+    let mut rows = page::rows();
+    rows.sort_by(|one, other| one.code.cmp(&other.code));
     let Some(asked) = &args.code else {
         for row in &rows {
             if args.json {

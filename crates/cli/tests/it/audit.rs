@@ -350,6 +350,7 @@ fn a_receiver_is_asked_key_by_key() {
     desk.configure(port, "\"forever\"", &ask(port, ""));
     let asked = desk.run(&["audit", "--inbox", "ask"]);
     assert!(!asked.is_done().out.contains("neither yes nor no"), "{asked:?}");
+    assert!(asked.out.contains("3 keys of the receiver checked"), "{asked:?}");
     // One that has forgotten says so in so many words, or by a bare 404, which is not believed.
     let port = answering(
         "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 23\r\n\

@@ -28,6 +28,8 @@ fn a_body_comes_byte_for_byte_from_a_flag_a_file_or_standard_input() {
     std::fs::write(desk.path("bytes"), bytes).unwrap();
     enqueue(&desk, "text", &["--body-file", "text"]).is_done();
     enqueue(&desk, "bytes", &["--body-file", "bytes"]).is_done();
+    let args = [&["enqueue", "bare", "{}"][..], &TO, &STORE].concat();
+    desk.run(&args).refuses(2, &["--body TEXT", "standard input"]);
     let args = [&["enqueue", "stdin", "-"][..], &TO, &STORE].concat();
     desk.run_with(&args, bytes).is_done();
     let args = [&["enqueue", "dash", "--body-file", "-"][..], &TO, &STORE].concat();

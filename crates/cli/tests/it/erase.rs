@@ -20,6 +20,10 @@ fn content_goes_from_the_store_and_the_record_stays() {
     assert_eq!((&act["outcome"], &act["reason"]), (&json!("ann"), &json!("letter 12")));
     let again = run(&desk, &["erase", "a", "--reason", "again", "--json"]).json();
     assert_eq!((&again["done"], &again["repeated"]), (&json!(true), &json!(true)));
+    let told = run(&desk, &["show", "a"]);
+    for word in ["its content was erased", "receipt of round 1: completed (by operator"] {
+        assert!(told.is_done().out.contains(word), "{word}: {told:?}");
+    }
     run(&desk, &["audit"]).is_done();
     let sent = run(&desk, &["redeliver", "a", "--reason", "x", "--may-act-twice"]);
     sent.refuses(1, &["its content was erased"]);

@@ -18,6 +18,7 @@ fn a_code_is_explained_with_its_way_out() {
     desk.run(&["explain", "CF9999"]).refuses(1, &["no code \"CF9999\"", "counterfoil explain"]);
     let all = desk.run(&["explain"]);
     assert!(all.is_done().out.lines().count() > 150, "{all:?}");
+    assert!(all.out.lines().is_sorted(), "{all:?}");
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn an_audit_reads_orders_and_a_receivers_inbox_from_postgres() {
          UPDATE cf.inbox SET outcome = 'completed'",
     );
     let holds = shop.desk.run(&audit);
-    let all = "the audit holds: 1 commands, 0 events, 1 expected ids, 1 keys of the receiver";
+    let all = "the audit holds: 1 command, 0 events, 1 expected id, 1 key of the receiver";
     assert!(holds.is_done().out.contains(all), "{holds:?}");
     theirs.run("INSERT INTO cf.inbox(source, key, digest) VALUES ('urn:test', 'b', sha256('x'))");
     let stranger = shop.desk.run(&audit);
@@ -291,7 +291,7 @@ fn a_receiver_keeps_its_book_on_postgres() {
     let count = |table: &str| theirs.number(&format!("SELECT count(*) FROM cf.{table}"));
     assert_eq!((count("calls"), count("jobs"), count("inbox")), (2, 1, 1));
     let holds = shop.desk.run(&["audit", "--inbox", &store]);
-    assert!(holds.is_done().out.contains("1 keys of the receiver"), "{holds:?}");
+    assert!(holds.is_done().out.contains("1 key of the receiver"), "{holds:?}");
     let own = shop.desk.run(&["receiver", "--listen", "127.0.0.1:0"]);
     own.refuses(2, &["is a sender's"]);
 }

@@ -136,4 +136,10 @@ fn destinations_are_looked_at_and_a_user_without_rights_is_told_what_it_cannot_s
     has(&checks(&desk, &store, "contract"), "note", "none is stored yet");
     let seer = store.replace("postgres@", "seer@");
     has(&checks(&desk, &seer, "oldest"), "note", "its own sessions only");
+    plain.run("CREATE ROLE teller LOGIN IN ROLE counterfoil_writer");
+    let teller = store.replace("postgres@", "teller@");
+    desk.run(&["status", "--store", &teller]).refuses(2, &["(42501)", "init --roles"]);
+    desk.run(&["init", "--store", &teller]).refuses(2, &["(42501)", "init` needs the right"]);
+    let cancel = ["cancel", "x", "--reason", "why", "--store", &seer];
+    desk.run(&cancel).refuses(2, &["(42501)", "init --roles"]);
 }

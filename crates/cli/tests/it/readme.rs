@@ -143,8 +143,8 @@ fn the_tour_is_true(page: &str) {
     let begin = "order.paid:A-001 · order.paid · to shipping\ncompleted · round 1, 1 attempt\n";
     assert!(show.starts_with(begin), "{show}");
     let audit = &tour.said("counterfoil audit --inbox").out;
-    assert!(audit.starts_with("the audit holds: 1 commands"), "{audit}");
-    assert!(audit.contains("1 expected ids, 1 keys of the receiver"), "{audit}");
+    assert!(audit.starts_with("the audit holds: 1 command,"), "{audit}");
+    assert!(audit.contains("1 expected id, 1 key of the receiver"), "{audit}");
     let jobs = "SELECT count(*) FROM jobs WHERE key = 'order.paid:A-001'";
     let warehouse = tour.desk.path("warehouse.db");
     assert_eq!(crate::program::number(&warehouse, jobs), 1);

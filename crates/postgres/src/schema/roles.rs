@@ -11,7 +11,8 @@ const ROLES: &str = include_str!("../../../../sql/postgres/schema/roles.sql");
 /// The script that creates the roles of a schema and grants them their rights.
 ///
 /// `<schema>_writer` records commands, `_worker` reports, `_relay` runs a relay or the library,
-/// `_operator` every verb but `init`, `_auditor` reads. To be run after each upgrade, too.
+/// `_operator` every verb but `init`, `_auditor` reads all and writes the seal. To be run after
+/// each upgrade, too.
 ///
 /// # Errors
 /// [`SchemaError::Name`] for a name that cannot be one.

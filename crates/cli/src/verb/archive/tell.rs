@@ -9,6 +9,7 @@ use counterfoil_core::domain::laws::Violation;
 use counterfoil_core::port::archive::Kept;
 use serde_json::{Value, json};
 
+use crate::output::counted;
 use crate::output::table::cell;
 
 /// How many lines of a kind are shown to people.
@@ -66,7 +67,7 @@ fn kept(kept: &Kept) -> Vec<String> {
 }
 
 fn commands(count: u64) -> String {
-    format!("{count} command{}", if count == 1 { "" } else { "s" })
+    counted(count, "command")
 }
 
 /// A run, as JSON.

@@ -77,6 +77,7 @@ async fn of_one(
         transport: transport(config, relay, destination, None)?,
         store: store.clone(),
         pause: pause(destination),
+        keys: AtomicU64::new(0),
         unclear: AtomicU64::new(0),
     };
     let nobody = CommandId::new(NO_COMMAND).map_err(Failure::could_not_run)?;
@@ -88,7 +89,9 @@ async fn of_one(
     let mut options = InboxMatch::default().destination(name).completed_only();
     options.since = since(store.now()?, destination);
     let matched = match_inbox(store, &book, options).await;
-    let report = matched.map_err(Failure::could_not_run)?;
+    let mut report = matched.map_err(Failure::could_not_run)?;
+    // Of such a receiver those keys are looked at that were asked about.
+    report.checked.keys += book.keys.into_inner();
     Ok(Asked { report, unclear: book.unclear.into_inner() })
 }
 
@@ -110,6 +113,7 @@ struct AskedBook {
     transport: Arc<dyn Transport>,
     store: OpenStore,
     pause: Duration,
+    keys: AtomicU64,
     unclear: AtomicU64,
 }
 
@@ -129,6 +133,7 @@ impl InboxBook for AskedBook {
     async fn has(&self, keys: &[String]) -> Result<Vec<Option<BookEntry>>, StoreError> {
         let mut entries = Vec::with_capacity(keys.len());
         for key in keys {
+            self.keys.fetch_add(1, Ordering::Relaxed);
             let answer = match CommandId::new(key.as_str()) {
                 Ok(id) => self.ask(id).await?,
                 Err(refused) => Answer::Unclear { reason: refused.to_string() },

@@ -6,6 +6,7 @@
 use counterfoil_core::audit::{AuditReport, Pass, SealFate, WhyFull};
 
 use super::Checked;
+use crate::output::counted;
 use crate::output::table::cell;
 use crate::output::time;
 
@@ -19,15 +20,16 @@ const MISSING_THERE: &str = "CF0841";
 pub(crate) fn tell(checked: &Checked) -> String {
     let report = &checked.report;
     let counts = &report.checked;
-    let mut what = format!("{} commands, {} events", counts.commands, counts.events);
+    let (commands, events) = (counted(counts.commands, "command"), counted(counts.events, "event"));
+    let mut what = format!("{commands}, {events}");
     if counts.archived > 0 {
         what.push_str(&format!(", {} archived", counts.archived));
     }
     if checked.expects {
-        what.push_str(&format!(", {} expected ids", counts.expected));
+        what.push_str(&format!(", {}", counted(counts.expected, "expected id")));
     }
     if checked.inbox {
-        what.push_str(&format!(", {} keys of the receiver", counts.keys));
+        what.push_str(&format!(", {} of the receiver", counted(counts.keys, "key")));
     }
     let looked_into = match counts.acknowledged {
         0 => String::new(),

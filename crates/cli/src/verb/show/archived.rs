@@ -12,6 +12,10 @@ use crate::exit::Failure;
 use crate::store::OpenStore;
 use crate::verb::archive::failed;
 
+/// What is said of a file that is elsewhere.
+const NOT_THERE: &str =
+    "it is not in the folder of the archive: name the right one by --archive DIR";
+
 /// Where the rest of a story lies, and whether it was found there.
 pub(super) struct Place {
     /// The name of the file.
@@ -40,7 +44,7 @@ pub(super) async fn add(
     let found = folder.map(|folder| look(folder, &file, &id)).transpose();
     let (entry, why) = match found {
         Ok(Some(Some(entry))) => (Some(entry), None),
-        Ok(Some(None)) => (None, Some("it is not in the folder of the archive".to_owned())),
+        Ok(Some(None)) => (None, Some(NOT_THERE.to_owned())),
         Ok(None) => (None, None),
         // A damaged file hides nothing of what the store itself knows.
         Err(error) => (None, Some(failed(error).text().to_owned())),

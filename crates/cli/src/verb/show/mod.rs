@@ -19,6 +19,7 @@ use super::pause::paused;
 use super::{Found, block_on};
 use crate::args::{Shared, Show};
 use crate::exit::{Ended, Exit, Failure};
+use crate::output::counted;
 use crate::output::table::cell;
 use crate::output::{self, time};
 
@@ -46,7 +47,10 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Ended {
     })?;
     let Some((ahead, story, place)) = looked else {
         let text = format!("{}: no command {:?} was ever recorded", found.url, args.id);
-        return Err(Failure::refused(text).help("look it up with `counterfoil list`"));
+        return Err(Failure::refused(text).help(
+            "an id is whole, such as order.paid:A-17: look it up with `counterfoil list`, or by a \
+             part of it as docs/operations.md says",
+        ));
     };
     if args.json {
         let mut object = json::story(&story);
@@ -81,7 +85,7 @@ fn tell(story: &Story, ahead: &Ahead, place: Option<&Place>) -> String {
     let row = &story.listed;
     let mut lines = vec![
         format!("{} · {} · to {}", cell(&row.command_id), cell(&row.kind), cell(&row.destination)),
-        state_line(story),
+        state_line(story, place.is_none_or(|place| place.is_whole)),
     ];
     if let Some((stream, seq, idx)) = &story.decision {
         lines.push(format!("decided in stream {} at {seq}, command {idx}", cell(stream)));
@@ -100,7 +104,9 @@ fn tell(story: &Story, ahead: &Ahead, place: Option<&Place>) -> String {
     if let Some(place) = place {
         lines.push(lies_in(place));
     }
-    if place.is_none_or(|place| place.is_whole) {
+    if row.is_erased {
+        lines.push("its content was erased: body, headers, results and evidences".to_owned());
+    } else if place.is_none_or(|place| place.is_whole) {
         let body = brief(story.body.as_deref());
         lines.push(format!("body ({}): {body}", cell(&story.content_type)));
     }
@@ -110,8 +116,11 @@ fn tell(story: &Story, ahead: &Ahead, place: Option<&Place>) -> String {
     if let Some(expires_at) = story.expires_at {
         lines.push(format!("its expiry: {}", time::show(expires_at)));
     }
-    lines.push(String::new());
-    lines.extend(happened(story, ahead));
+    let happened = happened(story, ahead);
+    if !happened.is_empty() {
+        lines.push(String::new());
+        lines.extend(happened);
+    }
     lines.push(String::new());
     lines.extend(ahead.tell(story));
     lines.join("\n")
@@ -125,12 +134,9 @@ fn lies_in(place: &Place) -> String {
     }
     let why = match &place.why {
         Some(why) => format!(": {}", cell(why)),
-        None => ", whose folder was not named".to_owned(),
+        None => "; to have it told, name its folder: --archive DIR, or [archive] dir".to_owned(),
     };
-    format!(
-        "archived: only its tombstone is told here; the rest is in {file}{why} (--archive DIR, or \
-         [archive] dir)"
-    )
+    format!("archived: only its tombstone is told here; the rest is in {file}{why}")
 }
 
 /// What happened, in the order of time.
@@ -152,15 +158,17 @@ fn happened(story: &Story, ahead: &Ahead) -> Vec<String> {
     all.into_iter().map(|(at, what)| format!("{}  {what}", time::show(at))).collect()
 }
 
-fn state_line(story: &Story) -> String {
+/// Attempts are counted where the story is whole: a tombstone does not have them.
+fn state_line(story: &Story, is_whole: bool) -> String {
     let row = &story.listed;
     let doubt = if row.in_doubt { ", in doubt: an attempt may have acted" } else { "" };
-    let counted = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut line = format!("{}{doubt} · round {}", row.state, row.round);
-    line.push_str(&format!(", {}", counted(row.attempts, "attempt")));
+    if is_whole {
+        line.push_str(&format!(", {}", counted(row.attempts.into(), "attempt")));
+    }
     let asks = story.delivery.as_ref().map_or(0, |open| open.asks);
     if asks > 0 {
-        line.push_str(&format!(", {}", counted(asks, "question")));
+        line.push_str(&format!(", {}", counted(asks.into(), "question")));
     }
     line
 }
@@ -183,21 +191,23 @@ fn told(told: &Told) -> (Micros, String) {
 }
 
 fn receipt(receipt: &ReceiptStory) -> (Micros, String) {
-    let evidence = receipt.evidence.as_deref().map(cell).unwrap_or_default();
     let by = receipt.source.as_deref().map(cell).unwrap_or_default();
+    let evidence = receipt.evidence.as_deref().map(|evidence| format!("{}, ", cell(evidence)));
+    let evidence = evidence.unwrap_or_default();
     let result = receipt.result.as_deref();
     let result = result.map(|bytes| format!(", result {}", brief(Some(bytes)))).unwrap_or_default();
     let (round, outcome) = (receipt.round, &receipt.outcome);
-    let said = format!("receipt of round {round}: {outcome} ({evidence}, by {by}){result}");
+    let said = format!("receipt of round {round}: {outcome} ({evidence}by {by}){result}");
     (receipt.recorded_at, said)
 }
 
 fn brief(bytes: Option<&[u8]>) -> String {
     let Some(bytes) = bytes else { return "none".to_owned() };
-    let Ok(text) = std::str::from_utf8(bytes) else { return format!("{} bytes", bytes.len()) };
+    let size = counted(bytes.len() as u64, "byte");
+    let Ok(text) = std::str::from_utf8(bytes) else { return size };
     let mut shown: String = cell(text).chars().take(SHOWN_CHARS).collect();
     if text.chars().count() > SHOWN_CHARS {
         shown.push('…');
     }
-    format!("{shown} ({} bytes)", bytes.len())
+    format!("{shown} ({size})")
 }

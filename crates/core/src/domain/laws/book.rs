@@ -41,7 +41,8 @@ laws! {
         "a row was removed behind Counterfoil's back: look for it in a backup"
     LOST "CF0804"
         "Every command in the outbox is open or has ended."
-        "it will not be delivered: ask its receiver what became of it before anything is sent again"
+        "it will not be delivered: `counterfoil audit --mend` makes it uncertain; then ask its \
+         receiver what became of it, and `resolve` it"
     OPEN_AND_ENDED "CF0805"
         "An open delivery is of a newer round than any receipt."
         "it could be sent again after its end: pause the destination and ask its receiver"
@@ -140,7 +141,8 @@ laws! {
         "rows were written behind Counterfoil's back: compare with a backup, else `audit --reseal`"
     SEAL_BEYOND "CF0852"
         "No seal reaches beyond the newest command."
-        "the newest commands are gone: removed, or lost by a failover; see `restored`, `--reseal`"
+        "the newest commands are gone: after a restore or a failover run `restored`; once it is \
+         understood, `audit --reseal`"
     COPY_DIFFERS "CF0860"
         "A delivery repeats the ordering key and the expiry of its command."
         "a row was changed by hand: the outbox row is what was meant"
