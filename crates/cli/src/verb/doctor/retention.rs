@@ -259,7 +259,8 @@ mod tests {
 
     #[test]
     fn a_time_is_well_narrow_or_too_short() {
-        let (day, hours) = (Some(Span::from_secs(86_400)), |hours| Span::from_secs(hours * 3600));
+        let (day, hours) =
+            (Some(Span::from_secs(86_400)), |hours: i64| Span::from_secs(hours * 3600));
         let short = |span: Span, micros| span.minus(Span::from_micros(micros));
         let tried = hours(20);
         assert_eq!(fit(hours(24), day, tried), Fit::Well);
