@@ -151,7 +151,8 @@ fn a_book_without_keys_is_not_known_and_the_usual_time_is_named() {
 fn only_whom_the_receiver_serves_is_compared() {
     let desk = delivered("1h", "{ key_ttl = \"24h\" }");
     let more = "[destination.billing]\ntransport = \"http\"\nurl = \"http://127.0.0.1:1/\"\n\
-                request_timeout = \"1s\"\nidempotent = false\n[destination.dry]\ntransport = \"log\"\n";
+                request_timeout = \"1s\"\nidempotent = false\n\
+                [destination.dry]\ntransport = \"log\"\n";
     desk.configure(1, "{ key_ttl = \"24h\" }", more);
     one(&desk.run(&BOOK), "wrong", &["key_ttl is 1d"]);
     let of = |name| desk.run(&[&BOOK[..], &["--destination", name]].concat());
@@ -184,6 +185,7 @@ fn a_book_that_cannot_be_read_is_told_beside_the_rest() {
     let checks = report["checks"].as_array().unwrap();
     assert!(checks.iter().any(|check| check["check"] == "contract"), "{report:#}");
     assert_eq!(checks.last().unwrap()["verdict"], "wrong");
+    assert!(checks.last().unwrap()["help"].as_str().unwrap().contains("receiver's own store"));
     assert!(!desk.path("none.db").exists());
 }
 

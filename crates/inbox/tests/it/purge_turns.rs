@@ -126,9 +126,9 @@ impl<P: Page> Page for WatchedPage<'_, P> {
     fn commit(self) -> Result<(), P::Error> {
         self.inner.commit()?;
         // After the test nobody listens any more.
-        match self.turn.map(|turn| (turn, self.turns.send(turn))) {
-            Some((Turn::Purged(_), Ok(()))) => drop(self.go_on.recv()),
-            _ => {}
+        let Some(turn) = self.turn else { return Ok(()) };
+        if let (Ok(()), Turn::Purged(_)) = (self.turns.send(turn), turn) {
+            let _ = self.go_on.recv();
         }
         Ok(())
     }
@@ -183,8 +183,8 @@ fn a_large_purge_lets_requests_and_other_writers_in_between_its_batches() {
     let insert = |from: usize, keys: usize| {
         let sql = format!(
             "INSERT INTO counterfoil_inbox(source, key, digest, expires_at)
-             WITH n(n) AS (SELECT {from} UNION ALL SELECT n + 1 FROM n WHERE n + 1 < {from} + {keys})
-             SELECT 's', 'over-' || n, x'00', 1500000000000000 FROM n"
+             WITH n(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < {keys})
+             SELECT 's', 'over-' || ({from} + n), x'00', 1500000000000000 FROM n"
         );
         assert_eq!(db.execute(&sql, []).unwrap(), keys);
     };

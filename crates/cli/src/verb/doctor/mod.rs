@@ -56,7 +56,7 @@ pub(crate) fn run(shared: &Shared, args: &Doctor) -> Ended {
     match patient.retention(&seen, named.as_ref(), &store.source()) {
         Ok(compared) => checks.extend(compared),
         Err(error) => {
-            checks.push(Check::wrong("retention", error.text(), "it could not be compared"));
+            checks.push(Check::wrong("retention", error.text(), error.ways_out()));
             print(&checks, args.json)?;
             return Err(error);
         }

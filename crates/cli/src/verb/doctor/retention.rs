@@ -12,6 +12,7 @@ use counterfoil_core::domain::{Contract, Idempotent, Span};
 use super::super::audit::{Kept, Retention};
 use super::Seen;
 use super::check::Check;
+use super::destination::Stored;
 use crate::config::destination::Way;
 use crate::config::store_url::StoreUrl;
 use crate::config::{DestinationSettings, duration};
@@ -96,7 +97,7 @@ fn must_be_known(serves: &[String], names: &BTreeSet<&str>) -> Result<(), Failur
     match serves.iter().find(|name| !names.contains(name.as_str())) {
         Some(name) => {
             let text = format!(
-                "--destination {name}: neither this configuration nor the store has a contract of it"
+                "--destination {name}: neither configuration nor store has a contract of it"
             );
             Err(Failure::could_not_run(text).help("see the names with `counterfoil status`"))
         }
@@ -117,7 +118,7 @@ fn promises(
     }
     let lease = settings.map_or(lease, |settings| settings.terms.pace.lease);
     let given = settings.map(|settings| &settings.terms.contract);
-    let stored = seen.stored.iter().find(|row| row.name == name).and_then(|row| row.contract());
+    let stored = seen.stored.iter().find(|row| row.name == name).and_then(Stored::contract);
     let agree = |stored: &Contract| {
         given.is_some_and(|given| {
             given.idempotent == stored.idempotent && given.give_up_after == stored.give_up_after
