@@ -6,6 +6,7 @@
 mod act;
 mod archive;
 mod audit;
+mod doctor;
 mod drill;
 mod enqueue;
 mod filters;
@@ -20,6 +21,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 pub(crate) use act::{Cancel, Pause, Redeliver, Resolve, Resume, Retry, Selection};
 pub(crate) use archive::{Archive, Erase};
 pub(crate) use audit::Audit;
+pub(crate) use doctor::Doctor;
 pub(crate) use drill::{Contract, Drill, Hold, Part};
 pub(crate) use enqueue::Enqueue;
 pub(crate) use filters::Filters;
@@ -105,7 +107,7 @@ pub(crate) enum Verb {
     /// Erase the content of an ended command, in the store and in its archive
     Erase(Erase),
     /// Look whether store, configuration and receivers fit together
-    Doctor(Reading),
+    Doctor(Doctor),
     /// Say that the store was restored from a backup: what is open may have acted since
     Restored(Restored),
     /// Pay orders, deliver them to another process, kill processes on the way, and prove the books

@@ -67,6 +67,11 @@ impl Failure {
         &self.text
     }
 
+    /// The ways out; empty where there is none.
+    pub(crate) fn ways_out(&self) -> String {
+        self.help.join("; ")
+    }
+
     /// Says it on stderr; the exit code.
     pub(crate) fn say(&self, format: LogFormat) -> ExitCode {
         let mut err = std::io::stderr().lock();

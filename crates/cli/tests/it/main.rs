@@ -24,6 +24,7 @@ mod by_hand;
 mod configuration;
 mod disk;
 mod doctor;
+mod doctor_retention;
 mod drill;
 mod drill_contract;
 mod drill_postgres;

@@ -20,6 +20,7 @@ mod plain_sql;
 mod postgres;
 mod postgres_receiver;
 mod purge;
+mod purge_turns;
 mod receipts;
 mod twins;
 mod warehouse;

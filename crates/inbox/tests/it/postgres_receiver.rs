@@ -10,17 +10,17 @@ use crate::postgres::{Schema, connect, url};
 
 const TWINS: usize = 32;
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-fn open(schema: &Schema) -> InboxBook {
+pub(crate) fn open(schema: &Schema) -> InboxBook {
     let mut options = counterfoil_postgres::Options::default();
     options.schema.clone_from(&schema.0);
     InboxBook::open(&url(), &options).unwrap()
 }
 
-fn number(schema: &Schema, sql: &str) -> i64 {
+pub(crate) fn number(schema: &Schema, sql: &str) -> i64 {
     runtime().block_on(schema.number(sql))
 }
 

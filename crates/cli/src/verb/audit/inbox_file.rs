@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use counterfoil_core::audit::{BookEntry, InboxBook};
-use counterfoil_core::domain::contract::GIVE_UP_AFTER;
-use counterfoil_core::domain::{Micros, ReceiptOutcome, Span};
+use counterfoil_core::domain::{Micros, ReceiptOutcome};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
+use super::kept::Kept;
 use crate::exit::Failure;
 
 /// How long a reader waits for a file that another program holds.
@@ -49,44 +49,26 @@ impl InboxFile {
         Ok(Self { path, source, connection: Mutex::new(connection) })
     }
 
-    /// From when on the receiver must still know a key: its shortest retention ago, less the time
-    /// that a command may have been tried before it ended. `None`: it keeps its keys for ever.
+    /// How long it keeps the keys of the source.
     ///
     /// # Errors
     /// What SQLite says.
-    pub(super) fn remembers_since(&self, now: Micros) -> Result<Option<Micros>, Failure> {
+    pub(super) fn kept(&self) -> Result<Kept, Failure> {
         let query = include_str!("sql/inbox_retention.sql");
-        let read: rusqlite::Result<(i64, i64, Option<i64>)> = self.with(|connection| {
-            let three = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-            connection.query_row(query, [&self.source], three)
+        let read = self.with(|connection| {
+            connection.query_row(query, [&self.source], |row| {
+                Ok(Kept::new(row.get(0)?, row.get(1)?, row.get(2)?))
+            })
         });
-        let (keys, for_ever, shortest) = read.map_err(|error| {
+        read.map_err(|error| {
             let path = self.path.display();
             Failure::could_not_run(format!("--inbox {path}: SQLite says: {error}"))
-        })?;
-        Ok(since(now, keys, for_ever, shortest.map(Span::from_micros)))
+        })
     }
 
     fn with<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
         work(&self.connection.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-/// From when on a book with so many keys, of which some are kept for ever, must know a key.
-pub(super) fn since(
-    now: Micros,
-    keys: i64,
-    for_ever: i64,
-    shortest: Option<Span>,
-) -> Option<Micros> {
-    if keys > 0 && for_ever == keys {
-        return None;
-    }
-    // An inbox without any key may have forgotten all that is older than usual.
-    let retention = shortest.unwrap_or(counterfoil_inbox::RETENTION);
-    let tried = GIVE_UP_AFTER.min(retention.times(1, 2));
-    let back = retention.as_micros() - tried.as_micros();
-    Some(Micros::new(now.get().saturating_sub(back)))
 }
 
 impl InboxBook for InboxFile {
@@ -125,20 +107,4 @@ impl InboxBook for InboxFile {
 pub(super) fn entry(key: String, outcome: Option<String>, at: i64) -> BookEntry {
     let outcome = outcome.and_then(|name| ReceiptOutcome::from_name(&name));
     BookEntry { key, outcome, received_at: Micros::new(at) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_receiver_is_held_to_its_shortest_retention() {
-        let now = Micros::new(2_000_000_000_000_000);
-        let hours = |hours: i64| Span::from_secs(hours * 3600);
-        let ago = |since: Option<Micros>| since.map(|since| now.since(since));
-        assert_eq!(since(now, 5, 5, None), None, "all are kept for ever");
-        assert_eq!(ago(since(now, 5, 0, Some(hours(100)))), Some(hours(80)));
-        assert_eq!(ago(since(now, 5, 1, Some(hours(10)))), Some(hours(5)));
-        assert_eq!(ago(since(now, 0, 0, None)), Some(hours(7 * 24 - 20)));
-    }
 }

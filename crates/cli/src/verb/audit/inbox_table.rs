@@ -3,11 +3,11 @@
 //! Guarantees: reads only, and only the keys of one source. Does not: create or upgrade the schema.
 
 use counterfoil_core::audit::{BookEntry, InboxBook};
-use counterfoil_core::domain::{Micros, Span};
 use counterfoil_core::port::store::StoreError;
 use tokio_postgres::{Client, Row};
 
-use super::inbox_file::{entry, since};
+use super::inbox_file::entry;
+use super::kept::Kept;
 use crate::config::postgres_url::PostgresUrl;
 use crate::exit::Failure;
 use crate::store::{no_server, words};
@@ -30,28 +30,24 @@ impl InboxTable {
         Ok(Self { client, url: url.clone(), source: source.to_owned() })
     }
 
-    /// From when on the receiver must still know a key; as of a file.
+    /// How long it keeps the keys of the source.
     ///
     /// # Errors
     /// What PostgreSQL says, such as that there is no inbox.
-    pub(super) async fn remembers_since(&self, now: Micros) -> Result<Option<Micros>, Failure> {
+    pub(super) async fn kept(&self) -> Result<Kept, Failure> {
         let sql = self.url.in_schema(include_str!("sql/postgres/inbox_retention.sql"));
         let read = self.url.within(self.client.query_one(&sql, &[&self.source])).await;
         let read =
             read.map_err(|why| Failure::could_not_run(format!("--inbox {}: {why}", self.url)))?;
-        let three = |row: Row| {
-            let shortest: Option<i64> = row.try_get(2)?;
-            Ok((row.try_get(0)?, row.try_get(1)?, shortest))
-        };
-        let read = read.and_then(three);
-        let (keys, for_ever, shortest) = read.map_err(|error| {
+        let kept =
+            read.and_then(|row| Ok(Kept::new(row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
+        kept.map_err(|error| {
             let (url, said) = (&self.url, words(&error));
             Failure::could_not_run(format!(
                 "--inbox {url}: no inbox can be read there: PostgreSQL says: {said}"
             ))
             .help("name the receiver's own store, with ?schema=NAME where it has another name")
-        })?;
-        Ok(since(now, keys, for_ever, shortest.map(Span::from_micros)))
+        })
     }
 
     async fn rows(

@@ -7,6 +7,7 @@
 mod asking;
 mod inbox_file;
 mod inbox_table;
+mod kept;
 mod query_file;
 mod query_table;
 mod receiver;
@@ -24,6 +25,7 @@ use crate::config::store_url;
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::store::OpenStore;
+pub(super) use kept::{Kept, Retention};
 pub(super) use receiver::{Book, Receiver};
 pub(super) use tell::tell;
 

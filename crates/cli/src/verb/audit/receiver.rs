@@ -61,12 +61,12 @@ impl Receiver<'_> {
         let report = match self.book {
             Book::Inbox(StoreUrl::Sqlite(path)) => {
                 let book = InboxFile::open(path, &source)?;
-                options.since = book.remembers_since(now)?;
+                options.since = book.kept()?.remembers_since(now);
                 match_inbox(store, &book, options).await.map_err(Failure::could_not_run)?
             }
             Book::Inbox(StoreUrl::Postgres(url)) => {
                 let book = InboxTable::open(url, &source).await?;
-                options.since = book.remembers_since(now).await?;
+                options.since = book.kept().await?.remembers_since(now);
                 match_inbox(store, &book, options).await.map_err(Failure::could_not_run)?
             }
             Book::Query { url, sql } => queried(store, url, sql, options).await?,

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use counterfoil_console::json;
-use counterfoil_core::domain::{Micros, State};
+use counterfoil_core::domain::{Contract, Micros, State};
 use counterfoil_core::port::read::Status;
 
+use super::super::audit::Kept;
 use super::super::way_out::quoted;
 use super::Look;
 use super::check::Check;
@@ -18,7 +19,8 @@ use crate::output::time;
 
 /// A row of the store.
 pub(super) struct Stored {
-    name: String,
+    /// The destination.
+    pub(super) name: String,
     contract: Option<String>,
     paused: Option<Paused>,
 }
@@ -82,6 +84,23 @@ impl Stored {
         let paused = at.map(|at| Paused { by, why, at: Micros::new(at) });
         Self { name, contract, paused }
     }
+
+    /// Its contract, if one is stored that this program can read.
+    pub(super) fn contract(&self) -> Option<Contract> {
+        serde_json::from_str(self.contract.as_deref()?).ok()
+    }
+}
+
+/// By destination, how long the file's own inbox keeps the keys of the file's own commands.
+pub(super) fn own_inbox(look: &Look<'_>, source: &str) -> Result<Vec<(String, Kept)>, Failure> {
+    let read = || -> rusqlite::Result<Vec<(String, Kept)>> {
+        let mut statement = look.connection.prepare(include_str!("sql/own_inbox.sql"))?;
+        let rows = statement.query_map([source], |row| {
+            Ok((row.get(0)?, Kept::new(row.get(1)?, row.get(2)?, row.get(3)?)))
+        })?;
+        rows.collect()
+    };
+    read().map_err(|error| look.failed(&error))
 }
 
 fn agreement(destination: &DestinationSettings, stored: Option<&str>) -> Check {

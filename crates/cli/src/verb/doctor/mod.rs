@@ -9,6 +9,7 @@ mod destination;
 mod file;
 mod postgres;
 mod question;
+mod retention;
 mod trigger;
 
 use std::path::Path;
@@ -18,21 +19,25 @@ use counterfoil_core::port::Store;
 use rusqlite::Connection;
 use serde_json::json;
 
+use super::audit::Kept;
 use super::{Found, block_on};
-use crate::args::{Reading, Shared};
-use crate::config::store_url::StoreUrl;
+use crate::args::{Doctor, Shared};
+use crate::config::store_url::{self, StoreUrl};
 use crate::config::{Config, DestinationSettings, RelaySettings, warnings};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::store::OpenStore;
 use check::{Check, Verdict};
 use destination::Stored;
+use retention::Named;
 
 /// Does `doctor`.
 ///
 /// # Errors
-/// The configuration cannot be read, or the store cannot be opened; then that check is told.
-pub(crate) fn run(shared: &Shared, args: &Reading) -> Ended {
+/// The configuration cannot be read, or the store or the receiver's book cannot be opened; then
+/// that check is told.
+pub(crate) fn run(shared: &Shared, args: &Doctor) -> Ended {
+    let named = named(args)?;
     let found = Found::new(shared)?;
     let patient = Patient::new(&found)?;
     let is_file = matches!(found.url, StoreUrl::Sqlite(_));
@@ -46,10 +51,42 @@ pub(crate) fn run(shared: &Shared, args: &Reading) -> Ended {
             return Err(error);
         }
     };
-    checks.extend(patient.checks(&found, &store)?);
+    let seen = patient.seen(&found.url, &store.source())?;
+    checks.extend(patient.checks(&seen, &store)?);
+    match patient.retention(&seen, named.as_ref(), &store.source()) {
+        Ok(compared) => checks.extend(compared),
+        Err(error) => {
+            checks.push(Check::wrong("retention", error.text(), error.ways_out()));
+            print(&checks, args.json)?;
+            return Err(error);
+        }
+    }
     print(&checks, args.json)?;
     let is_well = checks.iter().all(|check| check.verdict != Verdict::Wrong);
     Ok(if is_well { Exit::Done } else { Exit::Refused })
+}
+
+/// The receiver's book, if one was named.
+fn named(args: &Doctor) -> Result<Option<Named<'_>>, Failure> {
+    let Some(inbox) = &args.inbox else {
+        if args.destination.is_empty() {
+            return Ok(None);
+        }
+        let text = "--destination says whom a receiver serves, and none is looked at";
+        return Err(Failure::could_not_run(text).help("add --inbox"));
+    };
+    let inbox = store_url::parse("--inbox", inbox)?;
+    Ok(Some(Named { inbox, serves: &args.destination }))
+}
+
+/// What was read of the store.
+struct Seen {
+    /// What only this kind of store has.
+    checks: Vec<Check>,
+    /// The stored destinations.
+    stored: Vec<Stored>,
+    /// By destination, how long the store's own inbox keeps the keys of its own commands.
+    own: Vec<(String, Kept)>,
 }
 
 /// What the configuration at hand says.
@@ -81,13 +118,13 @@ impl<'f> Patient<'f> {
         Ok(Self { config: Some(config), relay, destinations, notes })
     }
 
-    fn checks(&self, found: &Found, store: &OpenStore) -> Result<Vec<Check>, Failure> {
-        let (mut checks, stored) = self.seen(&found.url, &store.source())?;
+    fn checks(&self, seen: &Seen, store: &OpenStore) -> Result<Vec<Check>, Failure> {
+        let mut checks = seen.checks.clone();
         checks.extend(self.notes.iter().cloned());
         let configured = self.config.filter(|_| !self.destinations.is_empty());
         block_on(async {
             let status = store.status().await?;
-            checks.extend(destination::checks(&stored, &self.destinations, &status));
+            checks.extend(destination::checks(&seen.stored, &self.destinations, &status));
             if let Some(config) = configured {
                 for destination in &self.destinations {
                     let asked = question::check(config, &self.relay, destination, store).await?;
@@ -98,24 +135,29 @@ impl<'f> Patient<'f> {
         })
     }
 
-    /// What only this kind of store has, and its stored destinations.
-    fn seen(
+    /// Both ends of what is promised about keys.
+    fn retention(
         &self,
-        url: &StoreUrl,
-        stored: &Arc<str>,
-    ) -> Result<(Vec<Check>, Vec<Stored>), Failure> {
+        seen: &Seen,
+        named: Option<&Named<'_>>,
+        source: &str,
+    ) -> Result<Vec<Check>, Failure> {
+        let about = (named, source);
+        block_on(retention::checks(seen, &self.destinations, self.relay.lease, about))
+    }
+
+    /// What is read of the store.
+    fn seen(&self, url: &StoreUrl, stored: &Arc<str>) -> Result<Seen, Failure> {
         let source = self.source()?;
         match url {
             StoreUrl::Sqlite(path) => {
                 let look = Look::new(path)?;
                 let mut checks = file::checks(&look, &source, stored)?;
                 checks.extend(trigger::checks(&look)?);
-                Ok((checks, destination::stored(&look)?))
+                let own = destination::own_inbox(&look, stored)?;
+                Ok(Seen { checks, stored: destination::stored(&look)?, own })
             }
-            StoreUrl::Postgres(url) => {
-                let seen = block_on(postgres::look(url, source.as_deref(), stored))?;
-                Ok((seen.checks, seen.stored))
-            }
+            StoreUrl::Postgres(url) => block_on(postgres::look(url, source.as_deref(), stored)),
         }
     }
 

@@ -13,6 +13,8 @@ use counterfoil_core::domain::Micros;
 use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{Client, Row};
 
+use super::super::audit::Kept;
+use super::Seen;
 use super::check::Check;
 use super::destination::Stored;
 use super::file::named;
@@ -27,14 +29,6 @@ const SKEW_MAX: Duration = Duration::from_secs(60);
 const USED_PERCENT_NOTE: i64 = 75;
 /// And so many are too near to the end.
 const USED_PERCENT_MAX: i64 = 95;
-
-/// What was seen of the server.
-pub(super) struct Seen {
-    /// One by one.
-    pub(super) checks: Vec<Check>,
-    /// The stored destinations.
-    pub(super) stored: Vec<Stored>,
-}
 
 /// Looks at the server and the schema; `source` is the configuration's, `stored` the store's.
 ///
@@ -65,12 +59,17 @@ pub(super) async fn look(
     checks.extend(schema::checks(&look).await?);
     checks.extend(number::checks(&look).await?);
     let rows = look.rows(include_str!("sql/postgres/destinations.sql"), &[]).await?;
-    let stored = rows.iter().map(|row| {
+    let destinations = rows.iter().map(|row| {
         let paused = (at(row, 2)?, at(row, 3)?, at(row, 4)?);
         Ok(Stored::new(at(row, 0)?, at(row, 1)?, paused))
     });
-    let stored = stored.collect::<Result<_, _>>().map_err(|error| look.failed(&error))?;
-    Ok(Seen { checks, stored })
+    let destinations =
+        destinations.collect::<Result<_, _>>().map_err(|error| look.failed(&error))?;
+    let rows = look.rows(include_str!("sql/postgres/own_inbox.sql"), &[&stored]).await?;
+    let own =
+        rows.iter().map(|row| Ok((at(row, 0)?, Kept::new(at(row, 1)?, at(row, 2)?, at(row, 3)?))));
+    let own = own.collect::<Result<_, _>>().map_err(|error| look.failed(&error))?;
+    Ok(Seen { checks, stored: destinations, own })
 }
 
 /// A connection to look through.
