@@ -1,6 +1,6 @@
 //! What happens to a command between its line and its burial: it stays, and the manifest says so.
 
-use counterfoil_archive::{Erasure, Seals, Step, Work, archive, erase};
+use counterfoil_archive::{Erasure, Folder, Seals, Step, Watch, Work, archive, erase, verify};
 use counterfoil_core::domain::transition::{Report, Verdict};
 use counterfoil_core::domain::{CommandId, ReceiptOutcome, Span};
 use counterfoil_core::port::archive::{Archive, Entry, SealChange};
@@ -8,7 +8,7 @@ use counterfoil_core::port::store::{Recorded, Reported, StoreError};
 use counterfoil_core::port::{Act, BoxFuture, Deed, Store};
 use counterfoil_testkit::MemoryStore;
 
-use crate::scene::{At, ann, command, ids, in_memory};
+use crate::scene::{At, ann, command, die_after, ids, in_memory};
 
 /// Does `work` in the store once the file is read back, and nothing is buried yet.
 fn between<W, F>(store: &MemoryStore, work: W) -> At<impl Fn(Step<'_>) + Sync + use<W, F>>
@@ -171,4 +171,30 @@ async fn the_seal_follows_what_leaves_and_what_is_left() {
     assert_eq!((report.buried(), seals.stands().1), (599, 599));
     let erased = erase(&work, "c-0001", ann("letter 12")).await.unwrap();
     assert!(matches!(erased, Erasure::Done(_)), "a seal that moved is read again: {erased:?}");
+}
+
+/// Two folders: a run in one is cut short before it removes anything, and one in the other moves
+/// the same commands.
+#[tokio::test]
+async fn what_a_run_that_was_cut_short_holds_may_be_moved_by_another() {
+    let site = in_memory().with(ids(3)).await;
+    let lock = site.lock();
+    let cut = die_after(9, async |watch: &dyn Watch| {
+        archive(&Work::new(&site.store, &lock).watched(watch), &site.options()).await
+    });
+    assert!(cut.await.is_none());
+    drop(lock);
+    site.clock.advance(Span::from_secs(1));
+    let other = tempfile::tempdir().unwrap();
+    let folder = || Folder::new(other.path()).unwrap();
+    let lock = folder().lock().unwrap();
+    let moved = archive(&Work::new(&site.store, &lock), &site.options()).await.unwrap();
+    assert_eq!(moved.buried(), 3);
+    drop(lock);
+    let folders = [site.folder(), folder()];
+    let report = verify(&site.store, &folders, 100).await.unwrap();
+    let found: Vec<_> = report.findings.iter().map(|finding| finding.code).collect();
+    assert!(!found.contains(&"CF1132"), "{:#?}", report.findings);
+    assert_eq!(site.run().await.files[0].left.len(), 3);
+    assert!(verify(&site.store, &folders, 100).await.unwrap().holds);
 }
