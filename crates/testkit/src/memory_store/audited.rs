@@ -130,6 +130,8 @@ impl Rows {
         let (recorded_at, destination) = (outbox.recorded_at(), outbox.destination().to_owned());
         let attempts = self.attempts.get(&n).into_iter().flatten();
         let token = attempts.map(|entry| entry.attempted.token).max().unwrap_or(Token::new(0));
+        // Whoever still holds a lease of it settles late, and its first send comes before.
+        let token = token.next(now);
         let begun = self.facts_of(n).begun;
         let delivery = Delivery {
             state: State::Uncertain,
