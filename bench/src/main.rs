@@ -50,6 +50,12 @@ struct Args {
     /// Part of g2: relays from this file and says the memory that it took.
     #[arg(long, hide = true)]
     relay_memory: Option<std::path::PathBuf>,
+    /// Part of g2: audits this file and says the memory that it took.
+    #[arg(long, hide = true)]
+    audit_memory: Option<std::path::PathBuf>,
+    /// Part of g1: audits this store and archives from it into `--dir`, until it is killed.
+    #[arg(long, hide = true)]
+    books_of: Option<String>,
     /// Part of s5 and s7: a foreign writer in its own process.
     #[arg(long, hide = true)]
     foreign_writer: Option<std::path::PathBuf>,
@@ -80,6 +86,12 @@ fn main() -> Result<()> {
     }
     if let Some(path) = &args.relay_memory {
         return drain::runtime()?.block_on(grown::relay_memory(path, args.seconds));
+    }
+    if let Some(path) = &args.audit_memory {
+        return drain::runtime()?.block_on(grown::audit_memory(path));
+    }
+    if let Some(store) = &args.books_of {
+        return drain::runtime()?.block_on(grown::keep_books(store, &args.dir));
     }
     if let Some(path) = &args.fill {
         return lanes::fill(path, args.shape);

@@ -3,12 +3,13 @@
 //! Guarantees: the same steps on each. Does not: know how a store is filled.
 
 use std::path::Path;
+use std::process::Child;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use counterfoil::audit::{AuditOptions, audit};
+use counterfoil::audit::{AuditOptions, How, audit_sealed};
 use counterfoil::port::read::Filter;
-use counterfoil::port::store::Store;
+use counterfoil::port::{Archive, Audited};
 use counterfoil::relay::{Options, Relay};
 use counterfoil::{Destination, Quiet};
 
@@ -24,6 +25,8 @@ const COMMITS: u64 = 2_000;
 /// Commands that are claimed and settled, and how many in a write.
 const CLAIMS: usize = 20_000;
 const BATCH: usize = 100;
+/// So many are new at the incremental audit.
+const NEW: usize = 1_000;
 /// How often each read is done.
 const READS: usize = 20;
 
@@ -35,10 +38,17 @@ pub(crate) struct Measured {
     pub(crate) bounds: Vec<(&'static str, f64, &'static str, f64)>,
     /// Commands a second of a full audit.
     pub(crate) audited: f64,
+    /// Claims and settles a second beside a full audit and an archive in a process of its own, and
+    /// alone.
+    pub(crate) beside: (f64, f64),
 }
 
 /// Measures it.
-pub(crate) async fn measure(store: &(impl Store + Sync), age: Age) -> Result<Measured> {
+pub(crate) async fn measure(
+    store: &(impl Archive + Audited),
+    age: Age,
+    beside: impl FnOnce() -> Result<Child>,
+) -> Result<Measured> {
     let mut rates = Vec::new();
     let first = age.ended + age.waiting + 1;
     let mut took = Vec::new();
@@ -65,11 +75,26 @@ pub(crate) async fn measure(store: &(impl Store + Sync), age: Age) -> Result<Mea
     rates.push(("show", read(async || Ok(store.show(&id).await.map(drop)?)).await?));
     let shipping = [Destination::new(DESTINATION)?];
     rates.push(("next due", read(async || Ok(store.next_due(&shipping).await.map(drop)?)).await?));
+    let (full, took) = audited(store, How::default().full()).await?;
+    let audited_rate = full as f64 / took;
+    lanes::exchange_many(store, NEW, BATCH).await?;
+    let (_, incremental) = audited(store, How::default()).await?;
+    let name = "audit from a seal, 1,000 ended since";
+    let bounds = vec![(name, incremental * 1e3, "ms", 100.0)];
+    let alone = lanes::exchange_many(store, CLAIMS, BATCH).await?;
+    let mut child = beside()?;
+    let beside = lanes::exchange_many(store, CLAIMS, BATCH).await?;
+    child.kill()?;
+    child.wait()?;
+    Ok(Measured { rates, bounds, audited: audited_rate, beside: (beside, alone) })
+}
+
+/// How many commands an audit looked at, and the seconds that it took.
+async fn audited(store: &(impl Archive + Audited), how: How) -> Result<(u64, f64)> {
     let begun = Instant::now();
-    let report = audit(store, AuditOptions::default()).await?;
+    let report = audit_sealed(store, AuditOptions::default(), how).await?;
     ensure!(report.holds, "the filled store breaks a law: {:?}", report.violations.first());
-    let audited = report.checked.commands as f64 / begun.elapsed().as_secs_f64();
-    Ok(Measured { rates, bounds: Vec::new(), audited })
+    Ok((report.checked.commands, begun.elapsed().as_secs_f64()))
 }
 
 /// How often a second `read` is done: by its median.
@@ -94,6 +119,15 @@ pub(crate) async fn relay_memory(path: &Path, seconds: f64) -> Result<()> {
     let relay = Relay::new(store, vec![served(handler)?], Options::default(), Quiet);
     let stop = tokio::time::sleep(std::time::Duration::from_secs_f64(seconds));
     relay.run(stop).await?;
+    println!("{}", peak_kib()?);
+    Ok(())
+}
+
+/// Part of g2: a full audit of a SQLite file, and the most memory that it took, in KiB.
+#[allow(clippy::print_stdout, reason = "its parent reads it")]
+pub(crate) async fn audit_memory(path: &Path) -> Result<()> {
+    let store = counterfoil::sqlite::SqliteStore::open(path, Default::default())?;
+    audited(&store, How::default().full()).await?;
     println!("{}", peak_kib()?);
     Ok(())
 }

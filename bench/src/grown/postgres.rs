@@ -3,12 +3,15 @@
 //! Guarantees: filled by COPY and analysed, then measured as it is opened by default. Does not:
 //! reuse a database.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result};
 use counterfoil_postgres::PostgresStore;
 use futures_util::SinkExt as _;
 use tokio_postgres::Client;
 
 use super::Age;
+use super::books::beside;
 use super::fill::{DESTINATION, KIND, declare, digests, row, times};
 use super::measure::{Measured, measure as measure_store};
 use crate::postgres::server::Server;
@@ -17,12 +20,14 @@ use crate::postgres::server::Server;
 const CHUNK: usize = 1 << 20;
 
 /// Fills a database and measures it.
-pub(crate) async fn measure(server: &Server, age: Age) -> Result<Measured> {
+pub(crate) async fn measure(server: &Server, dir: &Path, age: Age) -> Result<Measured> {
     server.create("grown").await?;
     let store = PostgresStore::init(&server.url("grown"), Default::default(), None).await?;
     declare(&store).await?;
     fill(&server.connect("grown").await?, age).await?;
-    measure_store(&store, age).await
+    let folder = tempfile::tempdir_in(dir)?;
+    let url = server.url("grown");
+    measure_store(&store, age, || beside(&url, folder.path())).await
 }
 
 async fn fill(client: &Client, age: Age) -> Result<()> {

@@ -2,6 +2,7 @@
 //!
 //! Guarantees: measured as it is opened by default. Does not: reuse a file.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,6 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, params};
 
 use super::Age;
+use super::books::beside;
 use super::fill::{DESTINATION, KIND, declare, digests, row, times};
 use super::measure::{Measured, measure as measure_store};
 use crate::load::Scale;
@@ -27,18 +29,26 @@ pub(crate) async fn measure(scale: &Scale, age: Age) -> Result<Measured> {
     drop(store);
     fill(&path, age)?;
     let store = SqliteStore::open(&path, Default::default())?;
-    let mut measured = measure_store(&store, age).await?;
+    let files = folder.path().join("archive");
+    std::fs::create_dir(&files)?;
+    let audit = mebibytes(&["--audit-memory".as_ref(), path.as_os_str()])?;
+    let name = path.to_str().context("a path of UTF-8")?;
+    let mut measured = measure_store(&store, age, || beside(name, &files)).await?;
     drop(store);
-    let relay = Command::new(std::env::current_exe()?)
-        .arg("--relay-memory")
-        .arg(&path)
-        .arg("--seconds")
-        .arg(RELAY_SECONDS.to_string())
-        .output()?;
-    ensure!(relay.status.success(), "the relay failed: {}", String::from_utf8_lossy(&relay.stderr));
-    let kib: f64 = String::from_utf8(relay.stdout)?.trim().parse().context("its memory")?;
-    measured.bounds.push(("memory of a relay", kib / 1024.0, "MiB", 100.0));
+    let seconds = RELAY_SECONDS.to_string();
+    let args =
+        ["--relay-memory".as_ref(), path.as_os_str(), "--seconds".as_ref(), seconds.as_ref()];
+    measured.bounds.push(("memory of a relay", mebibytes(&args)?, "MiB", 100.0));
+    measured.bounds.push(("memory of a full audit", audit, "MiB", 100.0));
     Ok(measured)
+}
+
+/// What a part of this benchmark says of its memory.
+fn mebibytes(args: &[&OsStr]) -> Result<f64> {
+    let part = Command::new(std::env::current_exe()?).args(args).output()?;
+    ensure!(part.status.success(), "{args:?}: {}", String::from_utf8_lossy(&part.stderr));
+    let kib: f64 = String::from_utf8(part.stdout)?.trim().parse().context("its memory")?;
+    Ok(kib / 1024.0)
 }
 
 fn fill(path: &Path, age: Age) -> Result<()> {

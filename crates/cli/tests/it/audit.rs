@@ -266,8 +266,9 @@ fn what_was_changed_behind_the_seal_is_found_by_a_full_audit() {
         desk.run(&["audit"]).is_done();
         force(&desk, sql);
         let full = told(&desk, &["--full"]);
-        assert_eq!(codes(&full), ["CF0851"], "{sql}: {full}");
-        assert_eq!(full["violations"][0]["ids"], json!([table]), "{sql}: {full}");
+        assert_eq!(codes(&full).last(), Some(&"CF0851"), "{sql}: {full}");
+        let found = full["violations"].as_array().unwrap().last().unwrap();
+        assert_eq!(found["ids"], json!([table]), "{sql}: {full}");
     }
 }
 

@@ -51,13 +51,15 @@ impl<'a> Mend<'a> {
 
     /// Mends one; whether nobody else did.
     async fn mend(&self, group: &Group<'_>, lost: &Row) -> Result<bool, Failure> {
-        let (n, token) = (int(lost, 0).unwrap_or(0), int(lost, 4).unwrap_or(0));
+        let (n, known) = (int(lost, 0).unwrap_or(0), int(lost, 4).unwrap_or(0));
         let id = text(lost, 1).unwrap_or_default();
         let place = match (text(lost, 2), string(lost, 3)) {
             (Some(destination), Some(key)) => Some(place(group.tx, destination, &key, n).await?),
             _ => None,
         };
         let now = group.now.get();
+        // Above any that an attempt may still hold: its settle is a stale one.
+        let token = known.saturating_add(1).max(now);
         let made = group.tx.query(DELIVERY, &[&n, &token, &now, &place, &OUTCOME]).await?;
         if made.is_empty() {
             return Ok(false);

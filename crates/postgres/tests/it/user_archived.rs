@@ -34,7 +34,7 @@ async fn an_id_that_is_archived_meanwhile_is_compared_and_nothing_is_written() {
         match wanted {
             Some(wanted) => assert_eq!(said.unwrap(), wanted),
             None => {
-                assert!(matches!(said, Err(EnqueueError::Refused(WriteRefused::Conflict { .. }))))
+                assert!(matches!(said, Err(EnqueueError::Refused(WriteRefused::Conflict { .. }))));
             }
         }
         order.commit().await.unwrap();

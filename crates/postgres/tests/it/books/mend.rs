@@ -47,7 +47,7 @@ async fn what_is_lost_is_uncertain_and_in_doubt() {
     let story = books.store.show("lost").await.unwrap().unwrap();
     let open = story.delivery.unwrap();
     assert_eq!((open.state, open.in_doubt, open.available_at), (State::Uncertain, true, None));
-    assert_eq!((open.round, open.token.get()), (1, 70));
+    assert!(open.round == 1 && open.token.get() > story.listed.recorded_at.get(), "{open:?}");
     assert_eq!(open.first_sent_at, Some(story.listed.recorded_at), "at the earliest");
     assert!(open.last_lease_until.unwrap() > Micros::EARLIEST, "it may be on its way");
     assert!(open.last_outcome.unwrap().contains("lost"));
