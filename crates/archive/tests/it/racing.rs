@@ -1,6 +1,8 @@
 //! What happens to a command between its line and its burial: it stays, and the manifest says so.
 
-use counterfoil_archive::{Erasure, Folder, Seals, Step, Watch, Work, archive, erase, verify};
+use counterfoil_archive::{
+    Erasure, Folder, Seals, Step, Watch, Work, archive, erase, verify, verify_sealed,
+};
 use counterfoil_core::domain::transition::{Report, Verdict};
 use counterfoil_core::domain::{CommandId, ReceiptOutcome, Span};
 use counterfoil_core::port::archive::{Archive, Entry, SealChange};
@@ -197,4 +199,27 @@ async fn what_a_run_that_was_cut_short_holds_may_be_moved_by_another() {
     assert!(!found.contains(&"CF1132"), "{:#?}", report.findings);
     assert_eq!(site.run().await.files[0].left.len(), 3);
     assert!(verify(&site.store, &folders, 100).await.unwrap().holds);
+}
+
+#[tokio::test]
+async fn a_verification_ends_an_erasure_with_the_seal() {
+    let site = in_memory().with(ids(3)).await;
+    assert_eq!(site.run().await.buried(), 3);
+    let seals = Counting(site.store.clone());
+    site.store.with_rows(|rows| rows.seal = Some((1, "0".into())));
+    let lock = site.lock();
+    // What was asked stands in the folder, and the store has not heard of it.
+    let cut = die_after(2, async |watch: &dyn Watch| {
+        erase(&Work::new(&site.store, &lock).watched(watch).sealed(&seals), "c-0001", ann("asked"))
+            .await
+    });
+    assert!(cut.await.is_none());
+    drop(lock);
+    assert_eq!(site.files(".erase.json").len(), 1);
+    let report = verify_sealed(&site.store, &seals, &[site.folder()], 100).await.unwrap();
+    assert!(report.holds, "{:#?}", report.findings);
+    assert_eq!(site.files(".erase.json"), [""; 0]);
+    let erased = site.lines().into_iter().find(|it| it.outbox.command_id.as_str() == "c-0001");
+    assert!(erased.unwrap().outbox.body.is_empty());
+    site.is_sound().await;
 }
