@@ -66,8 +66,8 @@ fn prove(found: &Found, args: &Archive) -> Ended {
     let folders = args.verify.iter().map(|dir| Folder::new(dir).map_err(failed));
     let folders = folders.collect::<Result<Vec<_>, _>>()?;
     let seals = KeptSeal(&store);
-    let done = block_on(async { verify_sealed(&store, &seals, &folders, KEEP).await });
-    let report = done.map_err(failed)?;
+    let work = async { verify_sealed(&store, &seals, &folders, KEEP).await.map_err(failed) };
+    let report = block_on(work)?;
     if args.json {
         output::line(&tell::verify_json(&report).to_string())?;
     } else {
