@@ -21,6 +21,7 @@ const EVENTS_BEHIND: Span = Span::from_secs(3600);
 
 impl Audited for MemoryStore {
     async fn horizon(&self) -> Result<Option<Horizon>, StoreError> {
+        self.archive_beside().await?;
         self.read(|rows, now| (!rows.left_open).then(|| rows.horizon(now)))
     }
 

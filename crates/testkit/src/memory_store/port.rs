@@ -148,7 +148,6 @@ impl Store for MemoryStore {
     }
 
     async fn status(&self) -> Result<Status, StoreError> {
-        self.archive_beside().await?;
         self.read(Rows::status)
     }
 
