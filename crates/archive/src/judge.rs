@@ -1,11 +1,13 @@
 //! The laws that a command must keep before it may leave the store.
 //!
-//! Guarantees: what breaks a law is named and stays, so that its evidence stays, too. Does not:
-//! judge what the store itself keeps back.
+//! Guarantees: what breaks a law is named and stays, so that its evidence stays, too; it is named
+//! only if an audit, which reads all of it in one snapshot, says so as well. Does not: judge what
+//! the store itself keeps back.
 
 use counterfoil_core::domain::laws::{CommandFacts, Violation, law, of_command};
 use counterfoil_core::domain::{ReceiptOutcome, State, Stream};
 use counterfoil_core::port::archive::{Archive, Entry};
+use counterfoil_core::port::read::FactsFrom;
 use counterfoil_core::port::store::StoreError;
 
 use crate::line::digests;
@@ -28,7 +30,12 @@ pub(crate) async fn judge<S: Archive>(
     let mut event: Option<(Stream, i64, i64)> = None;
     for (entry, tombstone) in entries.into_iter().zip(tombstones) {
         let has_event = issued(store, &entry, &mut event).await?;
-        let violations = violations(&entry, tombstone.is_some(), has_event);
+        if violations(&entry, facts(&entry, tombstone.is_some(), has_event)).is_empty() {
+            judged.sound.push(entry);
+            continue;
+        }
+        let Some(facts) = again(store, &entry).await? else { continue };
+        let violations = violations(&entry, facts);
         if violations.is_empty() {
             judged.sound.push(entry);
         } else {
@@ -36,6 +43,17 @@ pub(crate) async fn judge<S: Archive>(
         }
     }
     Ok(judged)
+}
+
+/// What seems to break a law, as an audit reads it: page, tombstones and event were not read in one
+/// snapshot, and restores not at all. `None`: it was archived or opened again meanwhile.
+async fn again<S: Archive>(store: &S, entry: &Entry) -> Result<Option<CommandFacts>, StoreError> {
+    let n = entry.outbox.n;
+    let from = FactsFrom { after: n.saturating_sub(1), open_only: false };
+    let page = store.facts(from, 1).await?;
+    let is_it = |facts: &CommandFacts| facts.n == n && facts.has_outbox;
+    let stands = page.commands.into_iter().find(is_it);
+    Ok(stands.filter(|facts| facts.delivery.is_none()))
 }
 
 /// Whether the event stands that the command says issued it. `known` is the last one looked at,
@@ -57,8 +75,7 @@ async fn issued<S: Archive>(
     Ok(row.idx.is_some_and(|idx| idx < commands))
 }
 
-fn violations(entry: &Entry, archived: bool, has_event: bool) -> Vec<Violation> {
-    let facts = facts(entry, archived, has_event);
+fn violations(entry: &Entry, facts: CommandFacts) -> Vec<Violation> {
     let mut violations = of_command(&facts);
     if digests(entry).is_none() {
         let found = format!("command {}: it was erased, and no digest of it was kept", facts.id);
@@ -91,12 +108,89 @@ fn facts(entry: &Entry, archived: bool, has_event: bool) -> CommandFacts {
             .filter(|act| act.verb == "redeliver")
             .map(|act| act.before.clone().unwrap_or_default())
             .collect(),
-        // They tell of open deliveries only.
+        // They are looked for where a first send seems to be wrong; see `again`.
         restores: Vec::new(),
         strange_outcomes: Vec::new(),
         archived,
         has_event,
         contradictions: entry.contradictions.clone(),
         acknowledged_at: looked_into.map(|act| act.recorded_at).max(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_core::domain::transition::Report;
+    use counterfoil_core::domain::{Command, CommandId, Micros, Span};
+    use counterfoil_core::port::Store as _;
+    use counterfoil_testkit::{ManualClock, MemoryStore};
+
+    use super::*;
+
+    async fn ended(store: &MemoryStore, id: &str) {
+        let command = Command::bytes(id, "shop", "order.paid", "body").unwrap();
+        store.enqueue(vec![command]).await.unwrap()[0].clone().unwrap();
+    }
+
+    async fn reported(store: &MemoryStore, id: &str) {
+        let (outcome, source) = (ReceiptOutcome::Completed, "report".into());
+        let (result, evidence, token) = (None, None, None);
+        let report = Report { outcome, result, evidence, source, token, equals_earlier: false };
+        store.report(&CommandId::new(id).unwrap(), report).await.unwrap();
+    }
+
+    async fn page(store: &MemoryStore) -> Vec<Entry> {
+        store.ended(Micros::LATEST, 0, 100).await.unwrap().entries
+    }
+
+    #[tokio::test]
+    async fn what_another_run_moves_meanwhile_breaks_no_law_and_goes_nowhere() {
+        let store = MemoryStore::new(ManualClock::default());
+        for id in ["a", "b", "newest"] {
+            ended(&store, id).await;
+            reported(&store, id).await;
+        }
+        let (mine, theirs) = (page(&store).await, page(&store).await);
+        store.bury("theirs", theirs.into_iter().take(1).collect(), None).await.unwrap();
+        let judged = judge(&store, mine).await.unwrap();
+        assert_eq!(judged.broken, [[]; 0]);
+        assert_eq!(judged.sound, page(&store).await, "only what stands");
+    }
+
+    #[tokio::test]
+    async fn one_that_a_restore_dated_before_its_report_breaks_no_law() {
+        let clock = ManualClock::default();
+        let store = MemoryStore::new(clock.clone());
+        for id in ["a", "newest"] {
+            ended(&store, id).await;
+        }
+        clock.advance(Span::from_secs(60));
+        let backup = store.now().unwrap();
+        clock.advance(Span::from_secs(60));
+        store.restored(backup, "ann").await.unwrap();
+        for id in ["a", "newest"] {
+            reported(&store, id).await;
+        }
+        let entries = page(&store).await;
+        assert_eq!(entries[0].receipts[0].receipt.first_sent_at, Some(backup));
+        let judged = judge(&store, entries.clone()).await.unwrap();
+        assert_eq!((judged.broken, judged.sound), (Vec::new(), entries));
+    }
+
+    #[tokio::test]
+    async fn what_breaks_a_law_is_named_and_stays() {
+        let store = MemoryStore::new(ManualClock::default());
+        for id in ["a", "newest"] {
+            ended(&store, id).await;
+            reported(&store, id).await;
+        }
+        store.with_rows(|rows| {
+            let n = rows.n_of("a").unwrap();
+            let receipt = &mut rows.receipts.get_mut(&(n, 1)).unwrap().receipt;
+            receipt.first_sent_at = Some(Micros::LATEST);
+        });
+        let judged = judge(&store, page(&store).await).await.unwrap();
+        assert_eq!(judged.broken.len(), 1, "{:?}", judged.broken);
+        assert_eq!(judged.broken[0][0].code, law::FIRST_SEND.code);
     }
 }

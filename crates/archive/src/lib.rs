@@ -37,5 +37,5 @@ pub use manifest::{Manifest, Stage};
 pub use report::{ArchiveReport, FileReport};
 pub use run::{Options, archive};
 pub use sum::Sum;
-pub use verify::{Finding, VerifyReport, verify};
+pub use verify::{Finding, VerifyReport, verify, verify_sealed};
 pub use work::{Seals, Step, Unsealed, Unwatched, Watch, Work};

@@ -1,9 +1,10 @@
 //! Removes ended commands and leaves their tombstones.
 //!
 //! Guarantees: of each command either all rows stand or its tombstone does; what has changed since
-//! it was read, or must stay, is left; without a seal the lock is held no longer than a relay may.
-//! Does not: touch lanes, tallies, events, contradictions, or what people did; give a number twice
-//! that a removed receipt or attempt had.
+//! it was read, or must stay, is left; without a seal the lock is held no longer than a relay may;
+//! the bytes of removed rows are overwritten, so that an erasure later on finds none in the
+//! database. Does not: touch lanes, tallies, events, contradictions, or what people did; give a
+//! number twice that a removed receipt or attempt had.
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use rusqlite::{Connection, params};
 
 use crate::commit_queue::CommitQueue;
 use crate::entry;
+use crate::erasure;
 use crate::group::Group;
 use crate::member::Work;
 use crate::seal;
@@ -86,6 +88,30 @@ impl Work for Burial {
     }
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Buried> {
+        erasure::overwrite(group.connection, true)?;
+        let buried = self.bury(group);
+        // Whatever came of it: for other work it costs too much.
+        erasure::overwrite(group.connection, false)?;
+        buried
+    }
+
+    /// Each that is removed has this tombstone now, and no row.
+    fn stands(&self, store: &Connection, answer: &Buried) -> rusqlite::Result<Option<bool>> {
+        let Buried::Done(buried) = answer else { return Ok(Some(true)) };
+        for (grave, _) in self.graves[self.from..].iter().zip(buried).filter(|(_, it)| **it) {
+            let id = grave.entry.outbox.command_id.as_str();
+            let is_here = store.prepare_cached(Sql::OutboxNumber.text())?.exists([id])?;
+            if is_here || tombstone::find(store, id)? != grave.tombstone {
+                return Ok(Some(false));
+            }
+        }
+        // Of a seal alone it is not told who wrote it.
+        Ok((self.seal.is_none() || buried.contains(&true)).then_some(true))
+    }
+}
+
+impl Burial {
+    fn bury(&self, group: &mut Group<'_>) -> rusqlite::Result<Buried> {
         let before = Arrivals::read(group)?;
         if self.seal.is_some() {
             // The seal speaks of all of them.
@@ -110,20 +136,6 @@ impl Work for Burial {
             before.keep(group)?;
         }
         Ok(Buried::Done(buried))
-    }
-
-    /// Each that is removed has this tombstone now, and no row.
-    fn stands(&self, store: &Connection, answer: &Buried) -> rusqlite::Result<Option<bool>> {
-        let Buried::Done(buried) = answer else { return Ok(Some(true)) };
-        for (grave, _) in self.graves[self.from..].iter().zip(buried).filter(|(_, it)| **it) {
-            let id = grave.entry.outbox.command_id.as_str();
-            let is_here = store.prepare_cached(Sql::OutboxNumber.text())?.exists([id])?;
-            if is_here || tombstone::find(store, id)? != grave.tombstone {
-                return Ok(Some(false));
-            }
-        }
-        // Of a seal alone it is not told who wrote it.
-        Ok((self.seal.is_none() || buried.contains(&true)).then_some(true))
     }
 }
 

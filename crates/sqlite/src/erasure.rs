@@ -123,6 +123,6 @@ fn keep_digests(group: &mut Group<'_>, newest: &Receipt) -> rusqlite::Result<()>
 }
 
 /// Whether freed bytes are overwritten with zeros.
-fn overwrite(connection: &Connection, on: bool) -> rusqlite::Result<()> {
+pub(crate) fn overwrite(connection: &Connection, on: bool) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "secure_delete", on, |_| Ok(()))
 }

@@ -41,7 +41,8 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
     let input = input(settle, ended_as(group, claimed, &before)?);
     // The attempt of another lease proves nothing about the row as it stands now.
     let is_own = matches!(&before, Position::Open(open) if open.token == claimed.delivery.token);
-    let digests = subject.digests.filter(|_| is_own).or(stored);
+    // A late one tells of the newest attempt's row only where that one left nothing.
+    let digests = if is_own { subject.digests.or(stored) } else { stored.or(subject.digests) };
     let subject = Subject { digests, ..subject };
     let next = transition(&before, input, &settle.terms, group.now);
     Ok(match position::write(group, subject, &before, next)? {

@@ -188,8 +188,9 @@ impl<S: Archive> LineCheck<'_, S> {
                         findings.add(code::DIFFERS, self.name, vec![id], &found);
                     }
                 }
-                // What was left may be buried from a later file, or still stand.
-                _ if is_left || (self.is_unfinished && tombstone.is_none()) => {}
+                // What was left, or is by the run that finishes this file, may be buried from
+                // another one, or still stand.
+                _ if is_left || self.is_unfinished => {}
                 (None, Some(other)) => {
                     let found = format!("command {id} is here, but archived in {}", other.file);
                     findings.add(code::DIFFERS, self.name, vec![id], &found);

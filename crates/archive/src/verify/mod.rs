@@ -16,7 +16,7 @@ use crate::error::ArchiveError;
 use crate::folder::{Folder, Lock};
 use crate::name::{INTENT, LINES, MANIFEST, NEXT, PART};
 use crate::resume::{has_erasure, recover};
-use crate::work::Work;
+use crate::work::{Seals, Unsealed, Work};
 use file::Checked;
 pub use finding::Finding;
 use finding::{Findings, code};
@@ -48,11 +48,24 @@ pub async fn verify<S: Archive>(
     folders: &[Folder],
     keep: usize,
 ) -> Result<VerifyReport, ArchiveError> {
+    verify_sealed(store, &Unsealed, folders, keep).await
+}
+
+/// The same in a store whose seal is kept: an erasure that was cut short is ended with it.
+///
+/// # Errors
+/// As [`verify`].
+pub async fn verify_sealed<S: Archive>(
+    store: &S,
+    seals: &dyn Seals,
+    folders: &[Folder],
+    keep: usize,
+) -> Result<VerifyReport, ArchiveError> {
     let mut findings = Findings::new(keep);
     let mut report = VerifyReport::default();
     let mut held = Vec::new();
     for folder in folders {
-        held.push(enter(store, folder, &mut findings).await?);
+        held.push(enter((store, seals), folder, &mut findings).await?);
     }
     let mut checked: Vec<Checked> = Vec::new();
     for folder in folders {
@@ -72,13 +85,13 @@ pub async fn verify<S: Archive>(
 
 /// Locks a folder that can be written, and ends an erasure in it.
 async fn enter<S: Archive>(
-    store: &S,
+    (store, seals): (&S, &dyn Seals),
     folder: &Folder,
     findings: &mut Findings,
 ) -> Result<Option<Lock>, ArchiveError> {
     let Ok(lock) = folder.clone().lock_if_writable()? else { return Ok(None) };
     if has_erasure(folder)? {
-        match recover(&Work::new(store, &lock)).await {
+        match recover(&Work::new(store, &lock).sealed(seals)).await {
             Ok(()) => {}
             Err(ArchiveError::Store(error)) => return Err(error.into()),
             Err(error) => {

@@ -1,6 +1,8 @@
 //! What happens to a command between its line and its burial: it stays, and the manifest says so.
 
-use counterfoil_archive::{Erasure, Seals, Step, Work, archive, erase};
+use counterfoil_archive::{
+    Erasure, Folder, Seals, Step, Watch, Work, archive, erase, verify, verify_sealed,
+};
 use counterfoil_core::domain::transition::{Report, Verdict};
 use counterfoil_core::domain::{CommandId, ReceiptOutcome, Span};
 use counterfoil_core::port::archive::{Archive, Entry, SealChange};
@@ -8,7 +10,7 @@ use counterfoil_core::port::store::{Recorded, Reported, StoreError};
 use counterfoil_core::port::{Act, BoxFuture, Deed, Store};
 use counterfoil_testkit::MemoryStore;
 
-use crate::scene::{At, ann, command, ids, in_memory};
+use crate::scene::{At, ann, command, die_after, ids, in_memory};
 
 /// Does `work` in the store once the file is read back, and nothing is buried yet.
 fn between<W, F>(store: &MemoryStore, work: W) -> At<impl Fn(Step<'_>) + Sync + use<W, F>>
@@ -171,4 +173,53 @@ async fn the_seal_follows_what_leaves_and_what_is_left() {
     assert_eq!((report.buried(), seals.stands().1), (599, 599));
     let erased = erase(&work, "c-0001", ann("letter 12")).await.unwrap();
     assert!(matches!(erased, Erasure::Done(_)), "a seal that moved is read again: {erased:?}");
+}
+
+/// Two folders: a run in one is cut short before it removes anything, and one in the other moves
+/// the same commands.
+#[tokio::test]
+async fn what_a_run_that_was_cut_short_holds_may_be_moved_by_another() {
+    let site = in_memory().with(ids(3)).await;
+    let lock = site.lock();
+    let cut = die_after(9, async |watch: &dyn Watch| {
+        archive(&Work::new(&site.store, &lock).watched(watch), &site.options()).await
+    });
+    assert!(cut.await.is_none());
+    drop(lock);
+    site.clock.advance(Span::from_secs(1));
+    let other = tempfile::tempdir().unwrap();
+    let folder = || Folder::new(other.path()).unwrap();
+    let lock = folder().lock().unwrap();
+    let moved = archive(&Work::new(&site.store, &lock), &site.options()).await.unwrap();
+    assert_eq!(moved.buried(), 3);
+    drop(lock);
+    let folders = [site.folder(), folder()];
+    let report = verify(&site.store, &folders, 100).await.unwrap();
+    let found: Vec<_> = report.findings.iter().map(|finding| finding.code).collect();
+    assert!(!found.contains(&"CF1132"), "{:#?}", report.findings);
+    assert_eq!(site.run().await.files[0].left.len(), 3);
+    assert!(verify(&site.store, &folders, 100).await.unwrap().holds);
+}
+
+#[tokio::test]
+async fn a_verification_ends_an_erasure_with_the_seal() {
+    let site = in_memory().with(ids(3)).await;
+    assert_eq!(site.run().await.buried(), 3);
+    let seals = Counting(site.store.clone());
+    site.store.with_rows(|rows| rows.seal = Some((1, "0".into())));
+    let lock = site.lock();
+    // What was asked stands in the folder, and the store has not heard of it.
+    let cut = die_after(2, async |watch: &dyn Watch| {
+        erase(&Work::new(&site.store, &lock).watched(watch).sealed(&seals), "c-0001", ann("asked"))
+            .await
+    });
+    assert!(cut.await.is_none());
+    drop(lock);
+    assert_eq!(site.files(".erase.json").len(), 1);
+    let report = verify_sealed(&site.store, &seals, &[site.folder()], 100).await.unwrap();
+    assert!(report.holds, "{:#?}", report.findings);
+    assert_eq!(site.files(".erase.json"), [""; 0]);
+    let erased = site.lines().into_iter().find(|it| it.outbox.command_id.as_str() == "c-0001");
+    assert!(erased.unwrap().outbox.body.is_empty());
+    site.is_sound().await;
 }

@@ -177,7 +177,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
             facts.commands.iter().for_each(|command| totals::record(&mut after, command));
         }
         let most = totals::sum(after, &seal.recorded);
-        self.findings.add(Between { status: &status, least: &least, most: &most }.violations());
+        self.totals = Between { status: &status, least: &least, most: &most }.violations();
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use super::kinds::Kinds;
 use super::report::Findings;
 use super::seal::{Seal, Summing, Window};
 use super::totals::Recorded;
+use crate::domain::laws::Violation;
 use crate::port::seal::Horizon;
 
 /// One reading of a store.
@@ -26,6 +27,9 @@ pub(super) struct Reading<'a, S> {
     pub(super) kinds: Kinds,
     /// Those above the new horizon that were seen, by kind.
     pub(super) newer: Kinds,
+    /// What an incremental reading's totals break, by the counts of the seal: it counts only if the
+    /// seal stayed.
+    pub(super) totals: Vec<Violation>,
 }
 
 impl<'a, S> Reading<'a, S> {
@@ -42,7 +46,8 @@ impl<'a, S> Reading<'a, S> {
         let fresh = Summing::of(Window { after: Horizon { n, ..seal.horizon }, to });
         let (findings, recorded) = (Findings::new(keep), Recorded::new());
         let (kinds, newer) = (Kinds::default(), Kinds::default());
-        Self { store, expect, page, findings, old, fresh, recorded, kinds, newer }
+        let totals = Vec::new();
+        Self { store, expect, page, findings, old, fresh, recorded, kinds, newer, totals }
     }
 }
 

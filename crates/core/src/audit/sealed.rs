@@ -214,12 +214,13 @@ async fn once<S: Audited + Archive>(
     } else {
         reading.incremental(seal).await?;
     }
-    let Reading { mut findings, old, fresh, recorded, kinds, newer, .. } = reading;
+    let Reading { mut findings, old, fresh, recorded, kinds, newer, totals, .. } = reading;
     let seen = kinds.clone().and(&newer);
     let stands = store.sealed().await?.map_or(0, |stands| stands.version);
     if stands != begun.version {
         return Ok(Told { findings, fate: SealFate::Moved, next: None, seen });
     }
+    findings.add(totals);
     // Before the first seal nothing was summed.
     if full.is_some() && seal.full_at.is_some() {
         findings.add(unsealed(seal, &old.sums));

@@ -155,3 +155,33 @@ async fn the_bytes_themselves_are_overwritten_in_the_file() {
     assert!(holds(b"SECRET-bbbb") && holds(&[b'b'; 200]), "it stands uncompressed");
     assert!(!holds(b"SECRET-aaaa") && !holds(&[b'a'; 200]), "its bytes are left");
 }
+
+/// What is archived is erased in its file: nothing of it may be left in the free parts of pages.
+#[tokio::test]
+async fn the_bytes_of_what_is_archived_are_overwritten_in_the_file() {
+    let (folder, store) = shop().await;
+    for (id, fill) in [("a", "k"), ("b", "small"), ("c", "stays")] {
+        let long = fill.repeat(if id == "a" { 9_000 } else { 20 });
+        let body = format!("SECRET-{id}-{long}").into_bytes();
+        let command = counterfoil_core::domain::Command::bytes(id, "shipping", "k", body).unwrap();
+        store.enqueue(vec![command]).await.unwrap();
+    }
+    end_as(
+        &store,
+        Outcome::Completed {
+            result: counterfoil_core::domain::ResultBody::whole("RESULT-of-it"),
+            evidence: "EVIDENCE-of-it".into(),
+        },
+    )
+    .await;
+    assert_eq!(bury(&store).await, 2);
+    drop(store);
+    let path = folder.path().join("s.db");
+    open_own(&path).unwrap().0.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let file = std::fs::read(&path).unwrap();
+    let count = |bytes: &[u8]| file.windows(bytes.len()).filter(|window| window == &bytes).count();
+    assert_eq!((count(b"SECRET-c"), count(b"RESULT-of-it")), (1, 1), "it stands uncompressed");
+    for gone in ["SECRET-a", "kkkkkkkk", "SECRET-b"] {
+        assert_eq!(count(gone.as_bytes()), 0, "{gone}");
+    }
+}

@@ -4,10 +4,11 @@
 //! whole audits.
 
 use counterfoil_core::domain::laws::ReceiptFacts;
+use counterfoil_core::domain::transition::Verdict;
 use counterfoil_core::domain::{Event, Kind, OrderingKey, ReceiptOutcome, Span, Stream};
 use counterfoil_core::port::seal::Arrived;
 use counterfoil_core::port::store::Append;
-use counterfoil_core::port::{Archive, Audited, Store};
+use counterfoil_core::port::{Act, Acted, Archive, Audited, Deed, Store};
 
 use super::Hands;
 use super::archiving::ann;
@@ -182,6 +183,14 @@ where
     scene.is_sound().await;
     scene.advance(86_400);
     assert_eq!(scene.look().await.claimed.len(), 0, "it is never sent by itself");
+    for (id, verdict) in [("a", Verdict::Completed { result: None }), ("b", Verdict::NotDone)] {
+        let deed = Deed { command_id: id.into(), act: Act::Resolve(verdict), by_filter: false };
+        let acted = scene.store.act(vec![deed], ann()).await.unwrap();
+        assert!(matches!(acted[0], Acted::Done { .. }), "{acted:?}");
+        scene.is_sound().await;
+    }
+    assert_eq!(scene.story("a").await.listed.state, "completed");
+    assert_eq!(scene.look().await.claimed.len(), 1, "what a person says was not done is sent");
 }
 
 pub(super) async fn what_stands_is_not_mended<H>(hands: H)

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use counterfoil_core::audit::keep;
 use counterfoil_core::domain::{Digest, Micros, OutboxRow};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{
@@ -17,6 +18,17 @@ use super::rows::{self, Rows};
 
 /// How many rows a page looks at for each that it may hold.
 const LOOKS: usize = 4;
+
+impl MemoryStore {
+    /// Moves one of the commands away that [`Rows::leaving`] names, as an archive beside does.
+    pub(super) async fn archive_beside(&self) -> Result<(), StoreError> {
+        let Some(id) = self.write(|rows, _| (rows.leaving.pop(), false))? else { return Ok(()) };
+        let entries: Vec<Entry> = self.entry(&id).await?.into_iter().collect();
+        let seal = keep::burying(self, &entries).await;
+        let seal = seal.map_err(|error| StoreError::Broken(error.to_string()))?;
+        self.bury("beside", entries, seal).await.map(drop)
+    }
+}
 
 impl Archive for MemoryStore {
     async fn ended(

@@ -21,6 +21,7 @@ const EVENTS_BEHIND: Span = Span::from_secs(3600);
 
 impl Audited for MemoryStore {
     async fn horizon(&self) -> Result<Option<Horizon>, StoreError> {
+        self.archive_beside().await?;
         self.read(|rows, now| (!rows.left_open).then(|| rows.horizon(now)))
     }
 
@@ -134,13 +135,15 @@ impl Rows {
             let digest = Digest::of(&row.body);
             (digest, row.row_digest(digest))
         });
+        // Whoever still holds a lease of it settles late, and its first send comes before.
+        let token = token.next(now);
         let begun = self.facts_of(n).begun;
         let delivery = Delivery {
             state: State::Uncertain,
             round: u32::try_from(begun + 1).unwrap_or(u32::MAX),
             in_doubt: true,
             available_at: None,
-            token: token.next(now),
+            token,
             first_sent_at: Some(recorded_at),
             last_lease_until: Some(now),
             key_seq: self.lane_of(n).map(|lane| self.free_place(&lane)),

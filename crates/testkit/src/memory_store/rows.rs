@@ -225,6 +225,8 @@ pub struct Rows {
     pub sealed_at: Micros,
     /// Somebody left a transaction open, so there is no horizon.
     pub left_open: bool,
+    /// What an archive beside moves away, one each time that the horizon is read.
+    pub leaving: Vec<String>,
     /// What `expected` answers, by query.
     pub expected: BTreeMap<String, Vec<String>>,
     /// The largest `n` ever given.

@@ -9,7 +9,9 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
-use counterfoil_archive::{ArchiveError, Folder, Options, Step, Watch, Work, archive, verify};
+use counterfoil_archive::{
+    ArchiveError, Folder, Options, Step, Watch, Work, archive, verify_sealed,
+};
 use counterfoil_core::port::{BoxFuture, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -63,7 +65,9 @@ fn prove(found: &Found, args: &Archive) -> Ended {
     let store = found.open()?;
     let folders = args.verify.iter().map(|dir| Folder::new(dir).map_err(failed));
     let folders = folders.collect::<Result<Vec<_>, _>>()?;
-    let report = block_on(async { verify(&store, &folders, KEEP).await.map_err(failed) })?;
+    let seals = KeptSeal(&store);
+    let work = async { verify_sealed(&store, &seals, &folders, KEEP).await.map_err(failed) };
+    let report = block_on(work)?;
     if args.json {
         output::line(&tell::verify_json(&report).to_string())?;
     } else {
