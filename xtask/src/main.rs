@@ -8,6 +8,7 @@ mod deny;
 mod lint;
 mod msrv;
 mod need;
+mod server;
 mod simulate;
 mod stage;
 mod tally;

@@ -1,10 +1,10 @@
 //! What the tests need from the machine beside Rust: a C compiler, Python 3 with sqlite3,
-//! the sqlite3 shell, the programs of a PostgreSQL server, and `PgBouncer`.
+//! the sqlite3 shell, the programs of a PostgreSQL server, `PgBouncer`, and `promtool`.
 //!
 //! Guarantees: a missing need is said in one line with the package that brings it; as root on
 //! Debian and its kin it is installed.
-//! Does not: check versions; tests that need a newer one say so themselves. Or start a server:
-//! some tests start their own, those of the command line and the inbox want one that runs.
+//! Does not: check versions; tests that need a newer one say so themselves. Or start a server; see
+//! `server`.
 
 use std::path::Path;
 
@@ -42,6 +42,13 @@ const NEEDS: &[Need] = &[
         // It lies where the path of a user may not lead.
         args: &["-c", "PATH=$PATH:/usr/sbin pgbouncer --version"],
         package: "pgbouncer",
+    },
+    Need { what: "promtool", program: "promtool", args: &["--version"], package: "prometheus" },
+    Need {
+        what: "Python 3 with venv",
+        program: "python3",
+        args: &["-c", "import venv, ensurepip"],
+        package: "python3-venv",
     },
     // Root on Linux has a network for each relay that is cut off; others use a proxy.
     Need {

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::command_line::TestChoice;
+use crate::server::Server;
 use crate::stage::{Stage, answers, cargo};
 use crate::tally::Tally;
 use crate::{lint, need, tidy};
@@ -29,19 +30,24 @@ pub(crate) fn run(choice: &TestChoice) -> Result<()> {
     }
     // Tests of other crates start the program too, and must not find an old one.
     Stage::cargo("build", &["build", "--workspace", "--all-features", "--bins"]).run()?;
+    let server = Server::start_if_none()?;
+    let named = |stage: Stage| match &server {
+        Some(server) => server.named_to(stage),
+        None => stage,
+    };
     if everything {
         // Before the others, so that the runner's summary is what stays on the screen.
         let args = ["test", "--doc", "--workspace", "--all-features"];
-        Stage::cargo("doc tests", &args).run_counted(&mut tally)?;
+        named(Stage::cargo("doc tests", &args)).run_counted(&mut tally)?;
     }
     if everything && !choice.fast {
         // The other of the two SQLites that one lock cannot hold.
         let target = ["--target-dir", "target/companion"];
         let manifest = ["test", "--locked", "--manifest-path", "companion/Cargo.toml"];
         let args = [&manifest[..], &target].concat();
-        Stage::cargo("companion", &args).run_counted(&mut tally)?;
+        named(Stage::cargo("companion", &args)).run_counted(&mut tally)?;
     }
-    runner().with_args(&choice.runner_args).run_counted(&mut tally)?;
+    named(runner().with_args(&choice.runner_args)).run_counted(&mut tally)?;
     eprintln!("\nall stages ok, {:.0} s", started.elapsed().as_secs_f64());
     eprintln!("{tally}");
     Ok(())
