@@ -243,3 +243,16 @@ fn books_on_postgresql_are_read_too_named_or_the_store_s_own() {
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("no inbox can be read there"), "{said:?}");
 }
+
+/// A book may be large: it is read once, and each of its keys is looked up.
+#[test]
+fn the_store_s_own_inbox_is_read_by_its_indexes() {
+    let desk = Desk::new();
+    let db = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
+    let sql = include_str!("../../src/verb/doctor/sql/own_inbox.sql");
+    let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let lines = plan.query_map(["urn:test"], |row| row.get::<_, String>(3)).unwrap();
+    let plan = lines.map(Result::unwrap).collect::<Vec<_>>().join("\n");
+    assert!(plan.contains("SEARCH i USING PRIMARY KEY (source=?)"), "{plan}");
+    assert!(plan.contains("SEARCH o USING INDEX") && plan.contains("(command_id=?)"), "{plan}");
+}
