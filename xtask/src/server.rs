@@ -28,7 +28,18 @@ impl Server {
     /// # Errors
     /// Its programs are missing, or it does not start.
     pub(crate) fn start_if_none() -> Result<Option<Self>> {
-        let usual = ["-h", "127.0.0.1", "-p", "5432", "-U", "postgres", "-w", "-Atc", "SELECT 1", "postgres"];
+        let usual = [
+            "-h",
+            "127.0.0.1",
+            "-p",
+            "5432",
+            "-U",
+            "postgres",
+            "-w",
+            "-Atc",
+            "SELECT 1",
+            "postgres",
+        ];
         if std::env::var_os(NAMED).is_some() || answers("psql", &usual) {
             return Ok(None);
         }
