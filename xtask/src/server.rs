@@ -109,7 +109,7 @@ fn programs() -> Result<PathBuf> {
     let found = output_of("sh", &["-c", find])?;
     let folder = Path::new(found.trim()).parent().map(Path::to_owned);
     folder.filter(|folder| folder.join("pg_ctl").exists()).context(
-        "no PostgreSQL server is installed: install it (Debian, Ubuntu: apt-get install postgresql)",
+        "no PostgreSQL server is installed: install it (Debian: apt-get install postgresql)",
     )
 }
 
