@@ -15,8 +15,7 @@ usage: cargo xtask <command>
   tidy                     the house rules: sizes, floors, links, forbidden words
   simulate --seeds N [--seed S] [--trace]
                            simulated days of relays, from seed S (default 0) on
-  orms                     the examples of SeaORM and diesel, against the real crates;
-                           not part of `test`, since they take minutes to build
+  orms                     only the examples of SeaORM and diesel, against the real crates
   lint                     fmt, clippy, rustdoc, MSRV, cargo-deny
   help                     this text";
 

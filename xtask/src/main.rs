@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Command::Test(choice) => test::run(&choice),
         Command::Tidy => tidy::run(),
         Command::Lint => lint::run(),
-        Command::Orms => test::orms(),
+        Command::Orms => test::orms().run(),
         Command::Simulate(words) => simulate::run(&words),
     };
     match done {

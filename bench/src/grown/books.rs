@@ -8,11 +8,10 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::Result;
-use counterfoil::audit::{AuditError, AuditOptions, How, audit_sealed, keep};
-use counterfoil::port::archive::{Entry, SealChange};
+use counterfoil::Micros;
+use counterfoil::audit::{AuditOptions, How, audit_sealed};
 use counterfoil::port::{Archive, Audited, BoxFuture};
-use counterfoil::{Micros, StoreError};
-use counterfoil_archive::{Folder, Options, Seals, Watch, Work, archive};
+use counterfoil_archive::{Folder, KeptSeal, Options, Watch, Work, archive};
 
 /// How long others have the store between two batches.
 const REST: Duration = Duration::from_millis(2);
@@ -34,7 +33,7 @@ pub(crate) async fn keep_books(store: &str, folder: &Path) -> Result<()> {
 }
 
 async fn keep_books_of(store: &(impl Archive + Audited), folder: &Path) -> Result<()> {
-    let seals = Kept(store);
+    let seals = KeptSeal(store);
     let folder = Folder::new(folder)?.lock()?;
     let work = Work::new(store, &folder).watched(&Resting).sealed(&seals);
     loop {
@@ -48,32 +47,5 @@ struct Resting;
 impl Watch for Resting {
     fn rest(&self) -> BoxFuture<'_, ()> {
         Box::pin(tokio::time::sleep(REST))
-    }
-}
-
-/// Keeps the seal right while rows leave.
-struct Kept<'s, S>(&'s S);
-
-impl<S: Archive + Audited> Seals for Kept<'_, S> {
-    fn burying<'a>(
-        &'a self,
-        _: &'a str,
-        entries: &'a [Entry],
-    ) -> BoxFuture<'a, Result<Option<SealChange>, StoreError>> {
-        Box::pin(async { keep::burying(self.0, entries).await.map_err(unkept) })
-    }
-
-    fn erasing<'a>(
-        &'a self,
-        command_id: &'a str,
-    ) -> BoxFuture<'a, Result<Option<SealChange>, StoreError>> {
-        Box::pin(async { keep::erasing(self.0, command_id).await.map_err(unkept) })
-    }
-}
-
-fn unkept(error: AuditError) -> StoreError {
-    match error {
-        AuditError::Store(error) => error,
-        other => StoreError::Broken(other.to_string()),
     }
 }

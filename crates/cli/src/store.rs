@@ -5,7 +5,6 @@
 
 mod archive;
 mod books;
-mod kept_seal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -168,7 +167,6 @@ macro_rules! each {
 }
 
 pub(crate) use each;
-pub(crate) use kept_seal::KeptSeal;
 
 impl Store for OpenStore {
     fn source(&self) -> Arc<str> {

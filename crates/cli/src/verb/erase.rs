@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use counterfoil_archive::{ArchiveError, Erasure, Folder, Work, erase, erase_in_store};
+use counterfoil_archive::{ArchiveError, Erasure, Folder, KeptSeal, Work, erase, erase_in_store};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{Archive, Erased};
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::args::{Erase, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::output::table::cell;
-use crate::store::{KeptSeal, OpenStore};
+use crate::store::OpenStore;
 
 /// Does `erase`.
 ///

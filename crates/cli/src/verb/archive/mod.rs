@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use counterfoil_archive::{
-    ArchiveError, Folder, Options, Step, Watch, Work, archive, verify_sealed,
+    ArchiveError, Folder, KeptSeal, Options, Step, Watch, Work, archive, verify_sealed,
 };
 use counterfoil_core::port::{BoxFuture, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -19,7 +19,6 @@ use super::{Found, block_on, time_or_ago};
 use crate::args::{Archive, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
-use crate::store::KeptSeal;
 
 /// How long others have the store between two batches.
 const REST: Duration = Duration::from_millis(2);

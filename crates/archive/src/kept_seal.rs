@@ -3,18 +3,18 @@
 //! Guarantees: each change follows the seal that was read. Does not: write it; the store does, in
 //! the transaction of the rows.
 
-use counterfoil_archive::Seals;
-use counterfoil_core::audit::keep;
-use counterfoil_core::port::BoxFuture;
+use counterfoil_core::audit::{AuditError, keep};
 use counterfoil_core::port::archive::{Entry, SealChange};
 use counterfoil_core::port::store::StoreError;
+use counterfoil_core::port::{Archive, Audited, BoxFuture};
 
-use super::OpenStore;
+use crate::work::Seals;
 
-/// Keeps the seal of an open store.
-pub(crate) struct KeptSeal<'s>(pub(crate) &'s OpenStore);
+/// Keeps the seal of this store.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptSeal<'s, S>(pub &'s S);
 
-impl Seals for KeptSeal<'_> {
+impl<S: Archive + Audited> Seals for KeptSeal<'_, S> {
     fn burying<'a>(
         &'a self,
         _: &'a str,
@@ -31,8 +31,7 @@ impl Seals for KeptSeal<'_> {
     }
 }
 
-fn unkept(error: counterfoil_core::audit::AuditError) -> StoreError {
-    use counterfoil_core::audit::AuditError;
+fn unkept(error: AuditError) -> StoreError {
     match error {
         AuditError::Store(error) => error,
         other => {
