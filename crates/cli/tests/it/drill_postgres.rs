@@ -33,8 +33,8 @@ fn a_drill_on_a_server_that_is_restarted_twice_ends_0() {
     drill.hear("every order has exactly one effect, every command exactly one receipt");
     assert_eq!(drill.end(), Some(0));
     let logs = logs(&desk);
-    // A session that was told of its end, or came too late, or found the line cut; and one that came
-    // too early.
+    // A session that was told of its end, or came too late, or found the line cut; and one that
+    // came too early.
     let ended = ["(57P01)", "shutting down (57P03)", "did not answer: connection closed"];
     let early = ["starting up (57P03)", "server: Connection"];
     for felt in [&ended[..], &early] {
