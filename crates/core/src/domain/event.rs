@@ -55,4 +55,7 @@ pub struct EventRow {
     pub commands: i64,
     /// When it was recorded.
     pub recorded_at: Micros,
+    /// What a workflow's decision said beside its events, on the event of its input; see
+    /// [`Decided`](super::workflow::Decided). `None` in streams that are no workflow's.
+    pub decided: Option<String>,
 }

@@ -27,6 +27,7 @@ pub mod time;
 pub mod trace_context;
 pub mod transition;
 pub mod window;
+pub mod workflow;
 
 pub use backoff::{Pace, Seed};
 pub use command::{Command, CommandRefused, OutboxRow};

@@ -17,6 +17,7 @@ pub mod read;
 pub mod seal;
 pub mod store;
 pub mod transport;
+pub mod workflow;
 
 pub use act::{Act, Acted, Actor, Deed};
 pub use announce::Announce;
@@ -29,3 +30,4 @@ pub use observer::{Notice, Observer, Quiet};
 pub use seal::Audited;
 pub use store::Store;
 pub use transport::{Attempt, BoxFuture, Question, Transport};
+pub use workflow::Workflows;

@@ -66,6 +66,15 @@ pub enum WriteRefused {
         /// The stream.
         stream: String,
     },
+    /// The stream is a workflow's: its events are decided from inputs.
+    #[error(
+        "stream {stream} is a workflow's, which decides its own events: send it a signal, or append \
+         to another stream"
+    )]
+    WorkflowStream {
+        /// The stream.
+        stream: String,
+    },
     /// The input was decided before.
     #[error("stream {stream} has an event caused by {cause} already; load it again")]
     CauseTaken {

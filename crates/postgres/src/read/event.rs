@@ -39,6 +39,7 @@ pub(crate) fn row(row: &Row, stream: &Stream) -> Result<EventRow, Failure> {
         cause: string(row, 3),
         commands: int(row, 4).unwrap_or(0),
         recorded_at: time(row, 5).unwrap_or_default(),
+        decided: None,
     })
 }
 

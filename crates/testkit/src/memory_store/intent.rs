@@ -117,6 +117,7 @@ impl Rows {
                 cause,
                 commands,
                 recorded_at: now,
+                decided: None,
             };
             self.events.insert((stream.to_string(), seq), row);
         }

@@ -92,15 +92,19 @@ pub(super) fn action(row: &ActionRow) -> Digest {
 }
 
 pub(super) fn event(row: &EventRow) -> Digest {
-    FieldDigest::default()
+    let whole = FieldDigest::default()
         .bytes(Some(row.stream.as_str().as_bytes()))
         .integer(Some(row.seq))
         .bytes(Some(row.kind.as_str().as_bytes()))
         .bytes(Some(&row.body))
         .bytes(text(row.cause.as_ref()))
         .integer(Some(row.commands))
-        .integer(Some(row.recorded_at.get()))
-        .finish()
+        .integer(Some(row.recorded_at.get()));
+    // Seals that were written before the column was there go on.
+    match &row.decided {
+        Some(decided) => whole.bytes(Some(decided.as_bytes())).finish(),
+        None => whole.finish(),
+    }
 }
 
 /// What a tombstone says of its command; its own `row_digest` covers the rest.

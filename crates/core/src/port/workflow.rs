@@ -1,0 +1,437 @@
+//! What the runner of workflows asks of a store: inputs that are due, a place to load from, and one
+//! transaction for all that a step decided.
+//!
+//! Guarantees asked of an implementation: a step is written whole or not at all, and only at the
+//! head that it expects; an input is consumed once; the first receipt of a workflow's command
+//! becomes an input in the transaction that writes it; an input of a workflow that cannot go on
+//! costs no look at those that can. It is not asked to know what a program decides.
+
+use std::future::Future;
+
+use super::act::Actor;
+use super::store::{Recorded, Store, StoreError};
+use crate::domain::workflow::{InputKind, Program, Status};
+use crate::domain::{
+    Command, CommandId, Destination, Digest, Event, Kind, Micros, OrderingKey, ReceiptOutcome,
+    Span, Stream,
+};
+
+/// An input to be written by this library, with the rights of a stranger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewInput {
+    /// To which workflow.
+    pub stream: Stream,
+    /// Its id: the same twice is the same input.
+    pub id: String,
+    /// Start, signal or cancel.
+    pub kind: InputKind,
+    /// The workflow's name for a start, the signal's for a signal, a word for a cancel.
+    pub name: String,
+    /// Its bytes; `None` is kept apart from empty while it waits.
+    pub body: Option<Vec<u8>>,
+}
+
+/// Why an input was not written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputRefused {
+    /// The id stands with other content, waiting or decided.
+    #[error(
+        "input {id} of workflow {stream} stands with other content; another start or signal needs \
+         another id"
+    )]
+    Conflict {
+        /// The stream.
+        stream: String,
+        /// The input.
+        id: String,
+    },
+    /// A value breaks a rule.
+    #[error("{what} of input {id}: {why}")]
+    Value {
+        /// The input.
+        id: String,
+        /// Which value.
+        what: &'static str,
+        /// What is wrong and the way out.
+        why: String,
+    },
+}
+
+/// What a receipt said, as it is read for the runner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceiptRead {
+    /// The command.
+    pub command_id: CommandId,
+    /// To whom it went.
+    pub destination: Destination,
+    /// Its kind.
+    pub kind: Kind,
+    /// What became of it.
+    pub outcome: ReceiptOutcome,
+    /// The receiver's result.
+    pub result: Option<Vec<u8>>,
+    /// By what it is known.
+    pub evidence: Option<String>,
+}
+
+/// An input that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueInput {
+    /// The workflow.
+    pub stream: Stream,
+    /// The input's id.
+    pub id: String,
+    /// Its kind.
+    pub kind: InputKind,
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub body: Vec<u8>,
+    /// The workflow as it stands; `None` before its start was decided.
+    pub standing: Option<Standing>,
+    /// For a pointer: the receipt. `None` if there is none of that command: the pointer is forged.
+    pub receipt: Option<ReceiptRead>,
+}
+
+/// The row of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The program that decides it.
+    pub program: Program,
+    /// How far it is.
+    pub status: Status,
+    /// The seq of its newest event.
+    pub head: i64,
+}
+
+/// Where to look for due inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueFrom {
+    /// The programs that the caller has. A start goes to every name among them; what runs goes by
+    /// name and version.
+    pub programs: Vec<Program>,
+    /// Who asks: workflows that another one holds are left out.
+    pub owner: String,
+    /// At most so many inputs.
+    pub limit: usize,
+}
+
+/// A saved state: where a load may begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The program that wrote it; another one does not read it.
+    pub program: Program,
+    /// The seq of the newest event in it.
+    pub seq: i64,
+    /// The state.
+    pub state: Vec<u8>,
+}
+
+/// One decided input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The input's id: it is deleted from `input` and is the `cause` of `event`.
+    pub input: String,
+    /// The input's own event: its kind and name, its body, and for a receipt what was read.
+    pub event: Event,
+    /// What was said beside the events: [`crate::domain::workflow::Decided`] as text.
+    pub decided: Option<String>,
+    /// The program's events, in order, without a cause.
+    pub events: Vec<Event>,
+    /// Commands; named by the seq of the decision's last event.
+    pub commands: Vec<Command>,
+    /// Timers to set, as inputs `(id, name, due at)`.
+    pub timers: Vec<(String, String, Micros)>,
+    /// Ids of timers to take back; one that has gone is no error.
+    pub unset: Vec<String>,
+    /// Commands to cancel; one that is no longer certain to be unsent, or ended, is left alone.
+    pub cancel: Vec<CommandId>,
+}
+
+/// One transaction for one workflow: some inputs in a row, and where it stands then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The workflow.
+    pub stream: Stream,
+    /// The program that decided.
+    pub program: Program,
+    /// The head before it; 0 begins the workflow.
+    pub expected_seq: i64,
+    /// The time that the program was told; its events are recorded at it.
+    pub at: Micros,
+    /// At least one decision.
+    pub decisions: Vec<Decision>,
+    /// How far the workflow is then.
+    pub status: Status,
+    /// A state to save, which takes the place of an older one of the same program.
+    pub snapshot: Option<Snapshot>,
+    /// Who holds the workflow from now.
+    pub owner: String,
+    /// For how long; zero lets it go.
+    pub lease: Span,
+}
+
+/// Why a step was not written; nothing of it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepRefused {
+    /// Somebody else was faster: load again.
+    #[error("workflow {stream} is at {actual}, not at {expected}: load it again")]
+    Moved {
+        /// The stream.
+        stream: String,
+        /// What the runner expected.
+        expected: i64,
+        /// Where it is.
+        actual: i64,
+    },
+    /// An input no longer waits, or was decided: load again.
+    #[error("input {id} of workflow {stream} waits no longer: load it again")]
+    Gone {
+        /// The stream.
+        stream: String,
+        /// The input.
+        id: String,
+    },
+    /// The stream holds events of another kind, or another program's.
+    #[error(
+        "stream {stream} has events that are not of workflow {program}: start it under another id"
+    )]
+    Taken {
+        /// The stream.
+        stream: String,
+        /// The program.
+        program: String,
+    },
+    /// A generated command id stands already.
+    #[error("id_taken: command {id} stands already, and is not of this decision")]
+    IdTaken {
+        /// The command.
+        id: String,
+    },
+    /// A value of an event or a command breaks a rule.
+    #[error(transparent)]
+    Value(#[from] crate::domain::CommandRefused),
+}
+
+/// A workflow that cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantine {
+    /// The workflow.
+    pub stream: Stream,
+    /// The program.
+    pub program: Program,
+    /// The head at which it was found.
+    pub expected_seq: i64,
+    /// Why, for people.
+    pub reason: String,
+    /// The input on which it happened; empty if on none.
+    pub input: String,
+}
+
+/// What the upkeep of inputs did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Inputs that waited for a workflow that has come.
+    pub adopted: usize,
+    /// Orphans that were taken away as too old; each is recorded as an `operator_action`.
+    pub expired: usize,
+    /// More may be left.
+    pub more: bool,
+}
+
+/// Which workflows to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkflowFilter {
+    /// Of this name.
+    pub name: Option<String>,
+    /// Of this status.
+    pub status: Option<Status>,
+    /// After this stream, in the order of streams.
+    pub after: Option<String>,
+    /// At most so many; the caller bounds it.
+    pub limit: usize,
+}
+
+/// A workflow in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedWorkflow {
+    /// Its stream, lossy where it is no UTF-8.
+    pub stream: String,
+    /// Its program, `name/version`; the name alone where it waits for its start to be decided.
+    pub program: String,
+    /// How far it is; `None` where its start waits.
+    pub status: Option<Status>,
+    /// The seq of its newest event.
+    pub head: i64,
+    /// Why it is quarantined.
+    pub reason: Option<String>,
+    /// The input on which it was quarantined.
+    pub input: Option<String>,
+    /// When it changed last.
+    pub changed_at: Option<Micros>,
+}
+
+/// An input that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingInput {
+    /// The stream.
+    pub stream: String,
+    /// Its id.
+    pub id: String,
+    /// Its kind, as it stands.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// When it is due; `None`: at once.
+    pub due_at: Option<Micros>,
+    /// When it was written.
+    pub recorded_at: Micros,
+    /// `false`: it waits for a workflow that has not begun, or is quarantined.
+    pub is_served: bool,
+}
+
+/// A command that a workflow issued, as the outbox or its tombstone says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// The seq of the decision.
+    pub seq: i64,
+    /// Its place in it.
+    pub idx: i64,
+    /// Its destination.
+    pub destination: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its lane.
+    pub ordering_key: Option<OrderingKey>,
+    /// SHA-256 of its body; `None` if it was erased before its first claim.
+    pub digest: Option<Digest>,
+}
+
+/// A store that keeps workflows.
+pub trait Workflows: Store {
+    /// Writes inputs by the rules of the guard, each by itself.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn send_inputs(
+        &self,
+        inputs: Vec<NewInput>,
+    ) -> impl Future<Output = Result<Vec<Result<Recorded, InputRefused>>, StoreError>> + Send;
+
+    /// Inputs that are due now, by due time, then arrival. Of a workflow whose start waits, the
+    /// start comes first. Reads only.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn due_inputs(
+        &self,
+        from: DueFrom,
+    ) -> impl Future<Output = Result<Vec<DueInput>, StoreError>> + Send;
+
+    /// When the next input of these programs is due; reads only. A time that has passed means now.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn next_input(
+        &self,
+        programs: &[Program],
+    ) -> impl Future<Output = Result<Option<Micros>, StoreError>> + Send;
+
+    /// The row of a workflow and the newest snapshot of `program`, in one look; events follow by
+    /// [`Store::load`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn standing(
+        &self,
+        stream: &Stream,
+        program: &Program,
+    ) -> impl Future<Output = Result<(Option<Standing>, Option<Snapshot>), StoreError>> + Send;
+
+    /// Writes steps, each whole or not at all; one that is refused refuses no other. Durable before
+    /// it returns.
+    ///
+    /// # Errors
+    /// [`StoreError`]; after `NotKnown` the workflow is loaded again.
+    fn steps(
+        &self,
+        steps: Vec<Step>,
+    ) -> impl Future<Output = Result<Vec<Result<(), StepRefused>>, StoreError>> + Send;
+
+    /// Sets a workflow aside with its inputs, if it is where the caller says; a workflow that never
+    /// began gets its row so. `false`: it has moved.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn quarantine(
+        &self,
+        quarantine: Quarantine,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Takes a quarantined workflow up again with its inputs; recorded with the actor. `false`: it
+    /// is not quarantined, or unknown. A workflow that never began waits for its start again.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn retry_workflow(
+        &self,
+        stream: &Stream,
+        actor: Actor,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Gives inputs their workflow where it has come meanwhile, and takes orphaned signals and
+    /// cancels away that are older than `orphans_after`. Looks at `limit` at most, going on where
+    /// the last call stopped; with nothing to do it only reads.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn keep_inputs(
+        &self,
+        limit: usize,
+        orphans_after: Span,
+    ) -> impl Future<Output = Result<Kept, StoreError>> + Send;
+
+    /// Workflows, in the order of streams.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn workflows(
+        &self,
+        filter: WorkflowFilter,
+    ) -> impl Future<Output = Result<Vec<ListedWorkflow>, StoreError>> + Send;
+
+    /// One workflow; `None` if neither a row nor an event with a cause nor an input stands.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn workflow(
+        &self,
+        stream: &str,
+    ) -> impl Future<Output = Result<Option<ListedWorkflow>, StoreError>> + Send;
+
+    /// Inputs that wait, of one stream or, without one, those that no workflow is there for; after
+    /// `(stream, id)`, at most `limit`, in that order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn waiting_inputs(
+        &self,
+        stream: Option<&str>,
+        after: Option<(String, String)>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<WaitingInput>, StoreError>> + Send;
+
+    /// The commands that a stream issued after `(seq, idx)`, at most `limit`, in order, archived
+    /// ones by their tombstones.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn issued(
+        &self,
+        stream: &Stream,
+        after: (i64, i64),
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Issued>, StoreError>> + Send;
+}
