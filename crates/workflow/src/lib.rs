@@ -7,8 +7,10 @@
 
 pub mod decision;
 pub mod input;
+pub mod saga;
 pub mod workflow;
 
 pub use decision::{Decision, Unnamed};
 pub use input::{Input, Receipt, What};
+pub use saga::{Saga, Step};
 pub use workflow::Workflow;
