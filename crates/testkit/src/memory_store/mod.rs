@@ -9,13 +9,17 @@ mod archive;
 mod audited;
 mod exchange;
 mod facts;
+mod flow_rows;
+mod input;
 mod intent;
 mod lane;
 mod port;
 mod report;
 pub mod rows;
+mod step;
 mod story;
 mod upkeep;
+mod workflow;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
