@@ -7,6 +7,7 @@
 
 pub mod history;
 mod history_line;
+pub mod judge;
 mod replay;
 
 use std::fmt;
