@@ -31,5 +31,11 @@ pub mod postgres {
     pub use counterfoil_postgres::*;
 }
 
+/// Processes of several steps that survive a crash at any statement.
+#[doc = include_str!("../../../docs/workflows.md")]
+pub mod workflow {
+    pub use counterfoil_workflow::*;
+}
+
 #[cfg(feature = "testing")]
 pub mod testing;
