@@ -17,6 +17,7 @@ async fn make() -> MemoryHands {
 counterfoil_testkit::store_suite!(make);
 counterfoil_testkit::archive_suite!(make);
 counterfoil_testkit::audit_suite!(make);
+counterfoil_testkit::workflow_suite!(make);
 
 #[tokio::test]
 async fn the_whole_suite_at_once() {
