@@ -22,7 +22,7 @@ pub use enqueued::{Enqueued, Wanted};
 pub use exercise_store::exercise_store;
 pub use exercise_transport::exercise_transport;
 pub use manual_clock::ManualClock;
-pub use memory_store::{Fault, MemoryStore};
+pub use memory_store::{Fault, MemoryStore, StepsFault};
 pub use random_history::random_history;
 pub use receiver::Receiver;
 pub use scripted_transport::{Script, ScriptedTransport, Sent};
