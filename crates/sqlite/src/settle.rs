@@ -30,6 +30,7 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
             let destination = claimed.command.destination.as_str();
             (Lane::of(destination, key.as_str()), Some(settle.terms.contract.on_parked))
         }),
+        is_of_stream: claimed.command.stream.is_some(),
     };
     if let Some(settled) = settle_success(group, settle, subject)? {
         return Ok(settled);

@@ -23,7 +23,7 @@ pub use exercise_store::exercise_store;
 pub use exercise_transport::exercise_transport;
 pub use manual_clock::ManualClock;
 pub use memory_store::{Fault, MemoryStore, StepsFault};
-pub use random_history::random_history;
+pub use random_history::{random_history, random_workflows};
 pub use receiver::Receiver;
 pub use scripted_transport::{Script, ScriptedTransport, Sent};
 pub use virtual_clock::{TestClock, VirtualClock};

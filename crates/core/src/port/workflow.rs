@@ -6,10 +6,12 @@
 //! becomes an input in the transaction that writes it; an input of a workflow that cannot go on
 //! costs no look at those that can. It is not asked to know what a program decides.
 
+mod plan;
 mod rule;
 
 use std::future::Future;
 
+pub use plan::PlannedStep;
 pub use rule::{
     EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB, canceller, expire_reason,
 };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use counterfoil_core::domain::workflow::{Decided, InputKind, Status};
 use counterfoil_core::domain::{ReceiptOutcome, Span};
+use counterfoil_core::port::Workflows as _;
 use counterfoil_core::port::store::Recorded;
 use counterfoil_testkit::{ManualClock, MemoryStore};
 use counterfoil_workflow::runner::Options;
@@ -101,7 +102,13 @@ async fn each_of_ten_thousand_signals_has_its_effect_once() {
     scene.signals("t-1", (SIGNALS / 2..SIGNALS).map(|n| format!("s{n}"))).await;
     let (one, other) = (one.await.unwrap().unwrap(), other.await.unwrap().unwrap());
     let end = scene.idle(tally()).await;
-    assert_eq!(one.inputs + other.inputs + end.inputs, 1 + SIGNALS as u64);
+    assert_eq!(
+        one.inputs + other.inputs + end.inputs,
+        1 + SIGNALS as u64,
+        "{one:?} {other:?} {:?}",
+        scene.store.workflow("t-1").await
+    );
+    assert_eq!(scene.status("t-1").await, Some(Status::Running));
     let events = scene.events("t-1").await;
     let causes: BTreeSet<_> = events.iter().filter_map(|event| event.cause.clone()).collect();
     assert_eq!((events.len(), causes.len()), (1 + SIGNALS, 1 + SIGNALS));
@@ -164,6 +171,7 @@ async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once() {
         scene.idle(Tally::new()).await;
     }
     for (name, count) in wanted {
+        assert_eq!(scene.status(&name).await, Some(Status::Running), "{name}");
         assert_eq!(scene.issued(&name).await.len(), count + 2, "{name}");
         assert_eq!(scene.events(&name).await.len(), 1 + 2 * (count + 2), "{name}");
     }
