@@ -27,7 +27,7 @@ pub(crate) trait AnyProgram: Send + Sync {
 }
 
 /// One state of a program.
-pub(crate) trait Live: Send {
+pub(crate) trait Live: Send + Sync {
     /// What follows from an input, its events written.
     fn decide(&self, input: &Input) -> Result<Decision<Event>, Broken>;
     /// Evolves an event as it was written. After an error the state is of no use.

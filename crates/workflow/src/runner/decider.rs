@@ -73,6 +73,9 @@ impl Decider {
         &self,
         job: impl FnOnce(&Marker) -> T + Send + 'static,
     ) -> Result<T, Box<Lost>> {
+        if self.at_most.is_zero() {
+            return Ok(job(&Marker::default()));
+        }
         let (tell, mut told) = oneshot::channel();
         let no_thread = || Box::new(Lost { at: None, within: None });
         let (thread, marker) = self.thread().ok_or_else(no_thread)?;

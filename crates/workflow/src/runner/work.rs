@@ -80,6 +80,8 @@ impl Due {
             From::Broken(why) => Err(why),
         };
         match begun {
+            // It moved on since its inputs were read, and they may be decided: they are read anew.
+            Ok(instance) if instance.head != head => decided.instance = Some(instance),
             Ok(instance) => decided.go_on(instance, &inputs, terms, marker),
             Err(why) => {
                 let input = inputs.first().map(|input| input.id.clone());
@@ -104,7 +106,6 @@ impl Decided {
         terms: &Terms,
         marker: &Marker,
     ) {
-        (self.expected_seq, self.head) = (instance.head, instance.head);
         let mut decisions: Vec<Decision> = Vec::with_capacity(inputs.len());
         let mut gone: HashSet<String> = HashSet::new();
         let mut bytes = 0;
