@@ -1,5 +1,5 @@
--- by the primary key of counterfoil_stream and counterfoil_event_cause, and by
--- sqlite_autoindex_counterfoil_input_1, which answers a repeat with no row inserted.
+-- by the primary key of counterfoil_stream and counterfoil_event_cause, and by the unique index of
+-- stream and id, which answers a repeat with no row inserted.
 INSERT INTO counterfoil_input(stream, id, kind, name, body, workflow, recorded_at)
 SELECT ?1, ?2, ?3, ?4, ?5,
   CASE WHEN s.workflow IS NOT NULL THEN CASE WHEN s.status = 'running' OR s.status = 'completed'

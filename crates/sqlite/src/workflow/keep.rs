@@ -84,11 +84,11 @@ impl Work for Keep {
             }
             place.after.clone()
         };
-        let page = self.look(store, &after, now)?;
+        let (page, more) = self.look(store, &after, now)?;
         if page.iter().any(|aside| !matches!(aside.todo, Todo::Nothing)) {
             return Ok(None);
         }
-        let more = self.go_on(&page);
+        self.go_on(&page, more);
         Ok(Some(Kept { more, ..Kept::default() }))
     }
 
@@ -99,7 +99,7 @@ impl Work for Keep {
             self.cursor.lock().unreadable.remove(&rowid);
         }
         let after = self.cursor.lock().after.clone();
-        let page = self.look(group.connection, &after, group.now)?;
+        let (page, more) = self.look(group.connection, &after, group.now)?;
         let mut kept = Kept::default();
         for aside in &page {
             match &aside.todo {
@@ -115,32 +115,35 @@ impl Work for Keep {
                 }
             }
         }
-        kept.more = self.go_on(&page) || !self.cursor.lock().unreadable.is_empty();
+        self.go_on(&page, more);
+        kept.more = more || !self.cursor.lock().unreadable.is_empty();
         Ok(kept)
     }
 }
 
 impl Keep {
-    /// The next inputs that are aside, `limit` at most, and what is to be done about each.
+    /// The next inputs that are aside, `limit` at most, what is to be done about each, and whether
+    /// more follow.
     fn look(
         &self,
         store: &Connection,
         (stream, id): &(Vec<u8>, Vec<u8>),
         now: Micros,
-    ) -> rusqlite::Result<Vec<Aside>> {
+    ) -> rusqlite::Result<(Vec<Aside>, bool)> {
         let mut aside = store.prepare_cached(Sql::InputAside.text())?;
         let mut rows = aside.query(params![Stored(stream), Stored(id)])?;
         let mut page: Vec<Aside> = Vec::new();
         let mut starts = Starts::new(store);
-        while page.len() < self.limit
-            && let Some(row) = rows.next()?
-        {
+        while let Some(row) = rows.next()? {
+            if page.len() >= self.limit {
+                return Ok((page, true));
+            }
             let todo = self.todo(row, now, &mut starts)?;
             let stream = stored(row, 1)?.unwrap_or_default();
             let id = stored(row, 2)?.unwrap_or_default();
             page.push(Aside { rowid: int(row, 0)?.unwrap_or(0), stream, id, todo });
         }
-        Ok(page)
+        Ok((page, false))
     }
 
     fn todo(&self, row: &Row<'_>, now: Micros, starts: &mut Starts<'_>) -> rusqlite::Result<Todo> {
@@ -164,19 +167,11 @@ impl Keep {
         Ok(Todo::Expire(expire_reason(&text(2)?, &text(3)?, &text(4)?)))
     }
 
-    /// Goes on after the page, or from the beginning; whether more is left.
-    fn go_on(&self, page: &[Aside]) -> bool {
-        let mut place = self.cursor.lock();
-        match page.last() {
-            Some(last) if page.len() >= self.limit => {
-                place.after = (last.stream.clone(), last.id.clone());
-                true
-            }
-            _ => {
-                place.after = Default::default();
-                false
-            }
-        }
+    /// Goes on after the page, or from the beginning.
+    fn go_on(&self, page: &[Aside], more: bool) {
+        let last = page.last().filter(|_| more);
+        let after = last.map(|last| (last.stream.clone(), last.id.clone()));
+        self.cursor.lock().after = after.unwrap_or_default();
     }
 }
 
@@ -218,5 +213,5 @@ fn expire(group: &mut Group<'_>, aside: &Aside, why: &str) -> rusqlite::Result<(
     group.sql(Sql::InputRemove)?.execute([aside.rowid])?;
     let about = String::from_utf8_lossy(&aside.stream);
     let action = Action { verb: EXPIRE_VERB, about: &about, actor: EXPIRE_ACTOR };
-    insert_action(group, &action, Some(why), (Some("waiting"), "expired"))
+    insert_action(group, &action, Some(why), (Some("waiting"), "gone"))
 }
