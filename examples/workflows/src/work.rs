@@ -7,14 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil::domain::workflow::InputKind;
-use counterfoil::port::Workflows;
-use counterfoil::port::workflow::NewInput;
 use counterfoil::postgres::PostgresStore;
 use counterfoil::relay::{self, Relay, Served};
 use counterfoil::sqlite::SqliteStore;
-use counterfoil::workflow::runner::{Options, Runner};
-use counterfoil::workflow::Workflow;
+use counterfoil::workflow::runner::Options;
+use counterfoil::workflow::{InputKind, NewInput, Runner, Workflow, Workflows};
 use counterfoil::{Contract, Destination, Idempotent, Quiet, Span, Stream, Terms};
 
 use crate::Ledger;

@@ -85,7 +85,7 @@ impl<S: Workflows> Runner<S> {
     }
 
     /// Works until `stop` is ready; then ends what it is at within [`Options::drain`]. Must run
-    /// inside a tokio runtime with time.
+    /// inside a tokio runtime with time. What it holds by lease runs out by itself.
     ///
     /// Dropping the future abandons what is not committed; the inputs wait and are decided anew.
     ///
@@ -99,7 +99,8 @@ impl<S: Workflows> Runner<S> {
     }
 
     /// Works until no input is due. Timers that are not due yet, and signals of workflows that have
-    /// not begun, do not keep it; an input of a workflow that another runner holds does.
+    /// not begun, do not keep it; an input of a workflow that another runner holds does. It holds
+    /// none itself ([`Options::lease`] counts as zero), so that the next run need not wait for it.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -112,7 +113,10 @@ impl<S: Workflows> Runner<S> {
         stop: impl Future<Output = ()> + Send,
         until_idle: bool,
     ) -> Result<RunnerEnd, RunnerError> {
-        let Self { store, programs, options, observer } = self;
+        let Self { store, programs, mut options, observer } = self;
+        if until_idle {
+            options.lease = Span::ZERO;
+        }
         let all: Vec<Program> = programs.iter().cloned().collect();
         let owner = options.owner.clone();
         observer.notice(&Notice::Started { owner: owner.clone(), programs: all.clone() });

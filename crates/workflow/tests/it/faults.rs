@@ -57,7 +57,7 @@ async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing
     let is_mended = Arc::new(AtomicBool::new(false));
     let fragile = || Fragile { is_mended: Arc::clone(&is_mended), is_endless: true };
     three_of_which_the_second_is_bad(&scene).await;
-    let options = Options::default().decide_max(Duration::from_millis(100));
+    let options = Options::default().decide_max(Duration::from_millis(700));
     // The test runs on one thread: what ticks beside shows that it is not frozen.
     let ticks = async {
         let mut ticks = 0;

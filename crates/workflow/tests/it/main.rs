@@ -1,6 +1,7 @@
 //! The runner and the verification against stores.
 
 mod faults;
+mod on_sqlite;
 mod programs;
 mod running;
 mod scene;

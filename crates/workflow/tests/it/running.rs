@@ -92,8 +92,8 @@ async fn each_of_ten_thousand_signals_has_its_effect_once() {
     scene.start("t-1", "tally").await;
     scene.signals("t-1", (0..SIGNALS / 2).map(|n| format!("s{n}"))).await;
     let tally = || Tally { events: 0, ..Tally::new() };
-    // No lease: they get into each other's way as often as they can.
-    let options = |owner: &str| Options::default().lease(Span::ZERO).owner(owner);
+    // Until idle there is no lease: they get into each other's way as often as they can.
+    let options = |owner: &str| Options::default().batch(2_500).owner(owner);
     let runner = |owner: &str| {
         let runner = scene.runner().workflow(tally()).options(options(owner));
         tokio::spawn(runner.build().unwrap().run_until_idle())
@@ -156,15 +156,15 @@ async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once() {
         scene.signals(&name, (0..number % 7).map(|n| format!("s{n}"))).await;
         wanted.insert(name, number % 7);
     }
-    for lease in [Span::ZERO, Span::from_millis(200)] {
+    for round in 0..2 {
         let run = |owner: &str| {
-            let options = Options::default().owner(owner).lease(lease).batch(10);
+            let options = Options::default().owner(owner).batch(10);
             let runner = scene.runner().workflow(Tally::new()).options(options);
             tokio::spawn(runner.build().unwrap().run_until_idle())
         };
         let (one, other) = (run("one"), run("other"));
         for name in wanted.keys() {
-            scene.signal(name, &format!("late-{lease:?}"), "add").await;
+            scene.signal(name, &format!("late-{round}"), "add").await;
         }
         one.await.unwrap().unwrap();
         other.await.unwrap().unwrap();
@@ -214,4 +214,33 @@ async fn a_clock_that_steps_back_holds_nothing_up() {
     let events = scene.events("a-1").await;
     assert!(events.windows(2).all(|two| two[0].recorded_at <= two[1].recorded_at));
     assert_eq!(scene.status("a-1").await, Some(Status::Completed));
+}
+
+/// A runner that goes on holds its workflows for a while: another one leaves them alone, and takes
+/// them when the lease is over.
+#[tokio::test]
+async fn a_lease_keeps_other_runners_away_until_it_is_over() {
+    let clock = ManualClock::default();
+    let scene = Scene::new(MemoryStore::new(clock.clone()));
+    scene.start("t-1", "tally").await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let options = Options::default().owner("one").lease(Span::from_secs(5));
+    let runner = scene.runner().workflow(Tally::new()).options(options).build().unwrap();
+    let running = tokio::spawn(runner.run(async move {
+        stopped.await.unwrap();
+    }));
+    while scene.events("t-1").await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    stop.send(()).unwrap();
+    running.await.unwrap().unwrap();
+    scene.signal("t-1", "a", "add").await;
+    let other = tokio::spawn({
+        let scene = scene.clone();
+        async move { scene.idle(Tally::new()).await }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(scene.events("t-1").await.len(), 1, "it is held");
+    clock.advance(Span::from_secs(5));
+    assert_eq!(other.await.unwrap().inputs, 1);
 }

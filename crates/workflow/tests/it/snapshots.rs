@@ -1,5 +1,6 @@
 //! Saved states: what a load reads, and when it reads all.
 
+use counterfoil_core::domain::Span;
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_testkit::MemoryStore;
 use counterfoil_workflow::runner::{Options, RunnerEnd};
@@ -91,7 +92,7 @@ async fn what_is_kept_in_memory_is_not_loaded_and_is_bounded() {
     };
     for (cache, loads) in [(100, 0), (4, 1)] {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let options = Options::default().cache(cache).lease(counterfoil_core::domain::Span::ZERO);
+        let options = Options::default().cache(cache).lease(Span::ZERO);
         let runner = scene.runner().workflow(Tally::new()).options(options).build().unwrap();
         let running = tokio::spawn(runner.run(async move {
             stopped.await.unwrap();

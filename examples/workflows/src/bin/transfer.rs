@@ -5,9 +5,7 @@
 //! Without arguments it shows itself; `transfer STORE LEDGER PREFIX COUNT` works on a site, and may
 //! be killed and started again.
 
-use counterfoil::domain::workflow::InputKind;
-use counterfoil::port::workflow::NewInput;
-use counterfoil::workflow::{Saga, Step, Unnamed};
+use counterfoil::workflow::{InputKind, NewInput, Saga, Step, Unnamed};
 use counterfoil::{CommandRefused, Stream};
 use serde::{Deserialize, Serialize};
 use workflows::{Failure, Ledger, Posting, Site, run};
