@@ -34,8 +34,8 @@ pub(crate) fn take(
     count("timers taken back", said.unset.len(), TIMERS_MAX)?;
     count("commands to cancel", said.cancel.len(), OPEN_MAX)?;
     count("open commands", running.open.len() + said.commands.len(), OPEN_MAX)?;
-    let mut decided = Decided::default();
-    decided.events = u32::try_from(said.events.len()).unwrap_or(u32::MAX);
+    let events = u32::try_from(said.events.len()).unwrap_or(u32::MAX);
+    let mut decided = Decided { events, ..Decided::default() };
     for event in &said.events {
         if event.body.len() > BODY_BYTES_LIMIT {
             let (kind, len) = (&event.kind, event.body.len());

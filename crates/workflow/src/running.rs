@@ -52,17 +52,15 @@ impl Running {
         let DueInput { stream, id, name, .. } = given;
         match given.kind {
             InputKind::Start => self.is_started = true,
-            InputKind::Timer => {
-                if self.timer(name).as_ref() == Some(id) {
-                    self.timers.remove(name);
-                }
+            InputKind::Timer if self.timer(name).as_ref() == Some(id) => {
+                self.timers.remove(name);
             }
             // A forged pointer ends nothing.
             InputKind::Receipt if given.receipt.is_some() => {
-                if let Some((_, seq, idx)) = pointed_to(stream, id) {
-                    if let Some(label) = self.label_of(seq, idx).map(str::to_owned) {
-                        self.open.remove(&label);
-                    }
+                let place = pointed_to(stream, id);
+                let label = place.and_then(|(_, seq, idx)| self.label_of(seq, idx));
+                if let Some(label) = label.map(str::to_owned) {
+                    self.open.remove(&label);
                 }
             }
             _ => {}

@@ -15,7 +15,6 @@ use crate::workflow::Workflow;
 ///
 /// # Panics
 /// A function of the program panics, or an event does not read back as it was written.
-#[must_use]
 #[track_caller]
 pub fn given<W: Workflow>(workflow: W, events: impl IntoIterator<Item = W::Event>) -> Given<W> {
     let mut live = must(AnyProgram::begin(Arc::new(workflow)));
@@ -81,7 +80,7 @@ impl<W: Workflow> Then<W> {
     #[track_caller]
     pub fn then_events(self, events: impl IntoIterator<Item = W::Event>) -> Self {
         let wanted = events.into_iter().map(|event| event_line(&must(written(&event))));
-        compare("events", wanted.collect(), self.said.events.iter().map(event_line).collect());
+        compare("events", &lines(wanted), &lines(self.said.events.iter().map(event_line)));
         self
     }
 
@@ -91,8 +90,8 @@ impl<W: Workflow> Then<W> {
     /// Others followed.
     #[track_caller]
     pub fn then_commands(self, commands: impl IntoIterator<Item = Unnamed>) -> Self {
-        let wanted = commands.into_iter().map(|one| command_line(&one)).collect();
-        compare("commands", wanted, self.said.commands.iter().map(command_line).collect());
+        let wanted = commands.into_iter().map(|one| command_line(&one));
+        compare("commands", &lines(wanted), &lines(self.said.commands.iter().map(command_line)));
         self
     }
 
@@ -102,8 +101,8 @@ impl<W: Workflow> Then<W> {
     /// Others followed.
     #[track_caller]
     pub fn then_labels<'a>(self, labels: impl IntoIterator<Item = &'a str>) -> Self {
-        let found = self.said.commands.iter().map(|one| one.label().to_owned()).collect();
-        compare("labels of commands", owned(labels), found);
+        let found = self.said.commands.iter().map(|one| one.label().to_owned());
+        compare("labels of commands", &owned(labels), &lines(found));
         self
     }
 
@@ -115,7 +114,7 @@ impl<W: Workflow> Then<W> {
     pub fn then_timers<'a>(self, timers: impl IntoIterator<Item = (&'a str, Due)>) -> Self {
         let wanted =
             timers.into_iter().map(|(name, due)| timer_line(&Timer { name: name.into(), due }));
-        compare("timers", wanted.collect(), self.said.timers.iter().map(timer_line).collect());
+        compare("timers", &lines(wanted), &lines(self.said.timers.iter().map(timer_line)));
         self
     }
 
@@ -125,7 +124,7 @@ impl<W: Workflow> Then<W> {
     /// Others are.
     #[track_caller]
     pub fn then_unset<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        compare("timers taken back", owned(names), self.said.unset.clone());
+        compare("timers taken back", &owned(names), &self.said.unset);
         self
     }
 
@@ -135,7 +134,7 @@ impl<W: Workflow> Then<W> {
     /// Others are.
     #[track_caller]
     pub fn then_cancels<'a>(self, labels: impl IntoIterator<Item = &'a str>) -> Self {
-        compare("commands to cancel", owned(labels), self.said.cancel.clone());
+        compare("commands to cancel", &owned(labels), &self.said.cancel);
         self
     }
 
@@ -146,8 +145,7 @@ impl<W: Workflow> Then<W> {
     #[track_caller]
     pub fn then_end(self, end: impl Into<Option<End>>) -> Self {
         let line = |end: &Option<End>| end.as_ref().map(|end| format!("{end:?}"));
-        let wanted = line(&end.into()).into_iter().collect();
-        compare("end", wanted, line(&self.said.end).into_iter().collect());
+        compare("end", &lines(line(&end.into())), &lines(line(&self.said.end)));
         self
     }
 
@@ -191,6 +189,10 @@ fn owned<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     texts.into_iter().map(str::to_owned).collect()
 }
 
+fn lines(lines: impl IntoIterator<Item = String>) -> Vec<String> {
+    lines.into_iter().collect()
+}
+
 fn event_line(event: &Event) -> String {
     format!("{} {}", event.kind, String::from_utf8_lossy(&event.body))
 }
@@ -210,7 +212,7 @@ fn timer_line(timer: &Timer) -> String {
 }
 
 #[track_caller]
-fn compare(what: &str, wanted: Vec<String>, found: Vec<String>) {
+fn compare(what: &str, wanted: &[String], found: &[String]) {
     if wanted == found {
         return;
     }
@@ -218,5 +220,5 @@ fn compare(what: &str, wanted: Vec<String>, found: Vec<String>) {
         [] => "  (none)".to_owned(),
         lines => lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
     };
-    fail(&format!("{what}: wanted\n{}\nbut decided\n{}", list(&wanted), list(&found)));
+    fail(&format!("{what}: wanted\n{}\nbut decided\n{}", list(wanted), list(found)));
 }

@@ -149,7 +149,7 @@ pub fn verify_lines(
         match serde_json::from_str(&line).map_err(|why| wrong(why.to_string()))? {
             Line::Workflow { stream, program } => {
                 all.extend(reading.take().map(Reading::end));
-                let begun = Reading::begin(programs, stream, program);
+                let begun = Reading::begin(programs, stream, &program);
                 reading = Some(begun.ok_or_else(|| wrong("it names no program".into()))?);
             }
             Line::Event(event) => {
@@ -179,8 +179,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn begin(programs: &Programs, stream: String, program: String) -> Option<Self> {
-        let (stream, program) = (Stream::new(stream).ok()?, Program::parse(&program)?);
+    fn begin(programs: &Programs, stream: String, program: &str) -> Option<Self> {
+        let (stream, program) = (Stream::new(stream).ok()?, Program::parse(program)?);
         let replay = Replay::begin(programs, &program, &stream);
         Some(Self { stream, program, replay, event: None, issued: Vec::new() })
     }

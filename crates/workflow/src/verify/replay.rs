@@ -123,10 +123,9 @@ impl Replay {
             }
         }
         self.decisions += 1;
-        if self.decisions <= SAVED_EACH || self.decisions.is_multiple_of(SAVED_EACH) {
-            if let Err(why) = self.save_and_restore() {
-                self.differs((seq, &given.id), "state", "a state", &why.to_string());
-            }
+        let saves = self.decisions <= SAVED_EACH || self.decisions.is_multiple_of(SAVED_EACH);
+        if let Some(Err(why)) = saves.then(|| self.save_and_restore()) {
+            self.differs((seq, &given.id), "state", "a state", &why.to_string());
         }
     }
 

@@ -121,8 +121,8 @@ async fn each_of_ten_thousand_signals_has_its_effect_once() {
 /// A hundred thousand timers are due at one moment: each rings once, and before it none does.
 #[tokio::test]
 async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each() {
-    const WORKFLOWS: usize = 200;
-    const TIMERS: usize = 500;
+    const WORKFLOWS: usize = 400;
+    const TIMERS: usize = 250;
     let clock = ManualClock::default();
     let scene = Scene::new(MemoryStore::new(clock.clone()));
     for number in 0..WORKFLOWS {
