@@ -5,6 +5,7 @@
 
 mod archive;
 mod books;
+mod workflow;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

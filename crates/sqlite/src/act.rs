@@ -34,6 +34,7 @@ struct Known {
     ordering_key: Option<Vec<u8>>,
     expires_at: Option<Micros>,
     is_erased: bool,
+    is_of_stream: bool,
 }
 
 impl Acting {
@@ -68,7 +69,8 @@ impl Work for Acting {
     }
 }
 
-fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Acted> {
+/// Does one deed.
+pub(crate) fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Acted> {
     let id = deed.command_id.as_str();
     let Some(known) = find(group, id)? else {
         let archived = group.sql(Sql::ArchivedRow)?.exists([id])?;
@@ -95,7 +97,9 @@ fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Ac
     let lane = known.ordering_key.as_deref();
     let to = known.destination.as_bytes();
     let lane = lane.map(|key| (Lane { destination: to, key }, on_parked));
-    let subject = Subject { digests, lane, ..Subject::new(known.n, id, &known.destination) };
+    let is_of_stream = known.is_of_stream;
+    let subject = Subject::new(known.n, id, &known.destination);
+    let subject = Subject { digests, lane, is_of_stream, ..subject };
     let input = deed.act.input(actor, known.expires_at);
     let next = transition(&before, input, &terms, group.now);
     let after = match next {
@@ -137,6 +141,7 @@ fn find(group: &mut Group<'_>, id: &str) -> rusqlite::Result<Option<Known>> {
             ordering_key: row::stored(row, 2)?,
             expires_at: row::time(row, 3)?,
             is_erased: row.get(4)?,
+            is_of_stream: row.get(5)?,
         })
     });
     known.optional()

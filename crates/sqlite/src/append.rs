@@ -4,10 +4,10 @@
 //! last seq and index; an id that is taken is a conflict, whatever stands under it. Does not:
 //! decide anew after a version conflict; the caller loads the stream again.
 
-use counterfoil_core::domain::{CommandId, Micros};
+use counterfoil_core::domain::{Command, CommandId, Event, Micros};
 use counterfoil_core::port::intent;
 use counterfoil_core::port::store::{Append, Appended, WriteRefused};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use crate::enqueue::{Place, insert};
 use crate::group::Group;
@@ -40,8 +40,10 @@ impl Work for Decision {
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Self::Answer> {
         let (append, planned) = (&self.append, &self.planned);
         let stream = append.stream.as_str();
-        let actual = group.sql(Sql::EventHead)?.query_row([stream], |row| row.get(0))?;
-        if let Err(refused) = intent::check_version(append, actual) {
+        let head =
+            group.sql(Sql::EventHead)?.query_row([stream], |row| Ok((row.get(0)?, row.get(1)?)));
+        let (actual, is_workflow) = head?;
+        if let Err(refused) = intent::check_place(append, actual, is_workflow) {
             return Ok(Err(refused));
         }
         for cause in append.events.iter().filter_map(|event| event.cause.as_deref()) {
@@ -49,8 +51,13 @@ impl Work for Decision {
                 return Ok(Err(intent::cause_taken(&append.stream, cause)));
             }
         }
-        if let Some(taken) = insert_commands(group, append, planned)? {
-            return Ok(Err(intent::conflict(taken)));
+        let mut inserted = Vec::new();
+        if let Some(taken) =
+            insert_commands(group, stream, planned, &append.commands, &mut inserted)?
+        {
+            let refused = intent::conflict(taken);
+            take_back(group, inserted)?;
+            return Ok(Err(refused));
         }
         insert_events(group, append)?;
         Ok(Ok(planned.clone()))
@@ -75,43 +82,54 @@ impl Work for Decision {
     }
 }
 
-/// Inserts the commands first, since they may be refused; takes them back if one is, and names it.
-fn insert_commands<'a>(
+/// Inserts the commands first, since they may be refused; names the first that is. The numbers of
+/// those before it are in `inserted`, to be taken back.
+pub(crate) fn insert_commands<'a>(
     group: &mut Group<'_>,
-    append: &Append,
+    stream: &str,
     planned: &'a Appended,
+    commands: &[Command],
+    inserted: &mut Vec<i64>,
 ) -> rusqlite::Result<Option<&'a CommandId>> {
-    let mut inserted = Vec::new();
-    for ((idx, id), command) in (0..).zip(&planned.command_ids).zip(&append.commands) {
-        let place = Place { stream: append.stream.as_str(), seq: planned.seq, idx };
+    for ((idx, id), command) in (0..).zip(&planned.command_ids).zip(commands) {
+        let place = Place { stream, seq: planned.seq, idx };
         let is_archived = group.sql(Sql::ArchivedRow)?.exists([id.as_str()])?;
         let n = if is_archived { None } else { insert(group, id, Some(place), command)? };
-        let Some(n) = n else {
-            for n in inserted.into_iter().rev() {
-                lane::take_back(group, n)?;
-                group.sql(Sql::OutboxRemove)?.execute([n])?;
-                group.sql(Sql::DeliveryRemove)?.execute([n])?;
-            }
-            return Ok(Some(id));
-        };
+        let Some(n) = n else { return Ok(Some(id)) };
         inserted.push(n);
     }
     Ok(None)
 }
 
-fn insert_events(group: &mut Group<'_>, append: &Append) -> rusqlite::Result<()> {
-    let now = Micros::get(group.now);
-    let statement = group.sql(Sql::EventInsert)?;
-    for (seq, commands, event) in intent::numbered(append) {
-        statement.execute(params![
-            append.stream.as_str(),
-            seq,
-            event.kind.as_str(),
-            Shown(&event.body),
-            event.cause,
-            commands,
-            now,
-        ])?;
+/// Takes commands back that were inserted by this transaction.
+pub(crate) fn take_back(group: &mut Group<'_>, inserted: Vec<i64>) -> rusqlite::Result<()> {
+    for n in inserted.into_iter().rev() {
+        lane::take_back(group, n)?;
+        group.sql(Sql::OutboxRemove)?.execute([n])?;
+        group.sql(Sql::DeliveryRemove)?.execute([n])?;
     }
     Ok(())
+}
+
+fn insert_events(group: &mut Group<'_>, append: &Append) -> rusqlite::Result<()> {
+    let now = group.now;
+    let stream = append.stream.as_str();
+    let statement = group.sql(Sql::EventInsert)?;
+    for (seq, commands, event) in intent::numbered(append) {
+        insert_event(statement, (stream, seq, now), event, commands, None)?;
+    }
+    Ok(())
+}
+
+/// Inserts one event at its place and time.
+pub(crate) fn insert_event(
+    statement: &mut CachedStatement<'_>,
+    (stream, seq, at): (&str, i64, Micros),
+    event: &Event,
+    commands: i64,
+    decided: Option<&str>,
+) -> rusqlite::Result<()> {
+    let (kind, body, cause) = (event.kind.as_str(), Shown(&event.body), event.cause.as_deref());
+    let event = params![stream, seq, kind, body, cause, commands, at.get(), decided];
+    statement.execute(event).map(drop)
 }

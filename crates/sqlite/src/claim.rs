@@ -168,6 +168,7 @@ fn take(
             let destination = command.destination.as_str();
             (Lane::of(destination, key.as_str()), Some(looking.from.terms.contract.on_parked))
         }),
+        is_of_stream: command.stream.is_some(),
     };
     for attempted in &moved.attempted {
         position::insert_attempt(group, subject, attempted)?;

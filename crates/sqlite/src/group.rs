@@ -22,6 +22,7 @@ pub(crate) struct Group<'c> {
     held: Held<'c>,
     tally: Vec<(String, ReceiptOutcome, i64)>,
     clock_moves: bool,
+    inputs: usize,
 }
 
 /// What a member has counted so far, to take it back.
@@ -33,7 +34,8 @@ pub(crate) struct Mark {
 impl<'c> Group<'c> {
     pub(crate) fn new(connection: &'c Connection, now: Micros) -> Self {
         let held = Held::new(connection);
-        Self { connection, now, begun: Instant::now(), held, tally: Vec::new(), clock_moves: false }
+        let (begun, tally) = (Instant::now(), Vec::new());
+        Self { connection, now, begun, held, tally, clock_moves: false, inputs: 0 }
     }
 
     /// The statement, prepared and held.
@@ -64,6 +66,16 @@ impl<'c> Group<'c> {
             Some(entry) => entry.2 += more,
             None => self.tally.push((destination.to_owned(), outcome, more)),
         }
+    }
+
+    /// A workflow got an input.
+    pub(crate) const fn gave_input(&mut self) {
+        self.inputs += 1;
+    }
+
+    /// How many inputs workflows got.
+    pub(crate) const fn inputs(&self) -> usize {
+        self.inputs
     }
 
     /// A claim was made: the time is saved with it.

@@ -45,6 +45,7 @@ mod user_decision;
 mod user_report;
 mod wake;
 mod watch;
+mod workflow;
 mod writer;
 
 pub use connection::{BUSY_TIMEOUT, OpenError, check_library, init, open_own, open_reader};

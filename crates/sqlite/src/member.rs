@@ -72,6 +72,8 @@ pub(crate) struct Waiting<W: Work> {
     work: W,
     answer: Option<Result<W::Answer, StoreError>>,
     caller: Caller<W::Answer>,
+    /// A workflow got an input by it.
+    gave_input: bool,
 }
 
 impl<W: Work> Waiting<W> {
@@ -83,14 +85,14 @@ impl<W: Work> Waiting<W> {
             thread: std::thread::current(),
         });
         let caller = Caller::Thread(Some(Arc::clone(&slot)));
-        (Box::new(Self { work, answer: None, caller }), slot)
+        (Box::new(Self { work, answer: None, caller, gave_input: false }), slot)
     }
 
     /// A member that answers a task.
     pub(crate) fn task(work: W) -> (Box<dyn Member>, oneshot::Receiver<Heard<W::Answer>>) {
         let (sender, receiver) = oneshot::channel();
         let caller = Caller::Task(Some(sender));
-        (Box::new(Self { work, answer: None, caller }), receiver)
+        (Box::new(Self { work, answer: None, caller, gave_input: false }), receiver)
     }
 }
 
@@ -109,7 +111,9 @@ impl<W: Work> Member for Waiting<W> {
     }
 
     fn run(&mut self, group: &mut Group<'_>) -> rusqlite::Result<()> {
+        let before = group.inputs();
         self.answer = Some(Ok(self.work.run(group)?));
+        self.gave_input = group.inputs() > before;
         Ok(())
     }
 
@@ -122,7 +126,8 @@ impl<W: Work> Member for Waiting<W> {
     }
 
     fn wakes(&self) -> bool {
-        matches!(&self.answer, Some(Ok(answer)) if self.work.wakes(answer))
+        let does = |answer| self.gave_input || self.work.wakes(answer);
+        matches!(&self.answer, Some(Ok(answer)) if does(answer))
     }
 
     fn answer(mut self: Box<Self>) {

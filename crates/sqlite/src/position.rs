@@ -14,6 +14,7 @@ use crate::group::Group;
 use crate::lane::{self, Lane};
 use crate::row::{self, Bytes32, Shown, micros};
 use crate::sql::Sql;
+use crate::workflow::input;
 
 /// The command that a write is about.
 #[derive(Clone, Copy)]
@@ -27,12 +28,15 @@ pub(crate) struct Subject<'a> {
     pub(crate) started_at: Option<Micros>,
     /// The lane, if it has an ordering key, and what a parked one does to it, where that is known.
     pub(crate) lane: Option<(Lane<'a>, Option<OnParked>)>,
+    /// Whether a decision of a stream issued it, which may be a workflow's that waits for it.
+    pub(crate) is_of_stream: bool,
 }
 
 impl<'a> Subject<'a> {
-    /// A command without digests, of no lane.
+    /// A command without digests, of no lane and no stream.
     pub(crate) const fn new(n: i64, command_id: &'a str, destination: &'a str) -> Self {
-        Self { n, command_id, destination, digests: None, started_at: None, lane: None }
+        let (digests, started_at, lane) = (None, None, None);
+        Self { n, command_id, destination, digests, started_at, lane, is_of_stream: false }
     }
 }
 
@@ -190,7 +194,7 @@ pub(crate) fn end(group: &mut Group<'_>, open: &Delivery) -> rusqlite::Result<bo
     Ok(group.sql(Sql::DeliveryEnd)?.execute(of)? == 1)
 }
 
-/// Inserts the receipt and counts it.
+/// Inserts the receipt and counts it; the first of a workflow's command becomes its input.
 pub(crate) fn insert_receipt(
     group: &mut Group<'_>,
     subject: Subject<'_>,
@@ -214,7 +218,7 @@ pub(crate) fn insert_receipt(
         receipt.key_seq,
     ])?;
     group.count(subject.destination, receipt.outcome);
-    Ok(())
+    if subject.is_of_stream { input::of_receipt(group, receipt) } else { Ok(()) }
 }
 
 /// Keeps what said otherwise after the end; the same word twice is kept once.

@@ -33,8 +33,9 @@ impl Work for Reporting {
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Reported> {
         let id = self.command_id.as_str();
-        let number = group.sql(Sql::OutboxNumber)?.query_row([id], |row| row.get(0)).optional()?;
-        let Some(n) = number else { return self.report_archived(group) };
+        let found =
+            group.sql(Sql::OutboxReport)?.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)));
+        let Some((n, is_of_stream)) = found.optional()? else { return self.report_archived(group) };
         let Some(stands) = position::read(group, n)? else {
             return Ok(Reported::Refused(Reason::Ended));
         };
@@ -46,7 +47,8 @@ impl Work for Reporting {
         }
         let lane = |key| (Lane { destination: destination.as_bytes(), key }, None);
         let lane = ordering_key.as_deref().map(lane);
-        let subject = Subject { digests, lane, ..Subject::new(n, id, &destination) };
+        let subject = Subject::new(n, id, &destination);
+        let subject = Subject { digests, lane, is_of_stream, ..subject };
         let report = Report { equals_earlier, ..self.report.clone() };
         // No rule about reports reads the terms.
         let terms = Terms::new(Contract::new(Idempotent::No));

@@ -4,6 +4,7 @@
 //! task is blocked. Does not: keep anything in memory that a crash could lose.
 
 mod books;
+mod flows;
 mod port;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use crate::schema::Schema;
 use crate::sql::Sql;
 use crate::wake::Wake;
 use crate::watch::Watch;
+use crate::workflow::keep::InputCursor;
 
 /// A store in a SQLite file; clones share its connections.
 ///
@@ -51,6 +53,8 @@ struct Inner {
     watch: OnceLock<Option<Watch>>,
     /// Where sweeps are among the lanes.
     lanes: Arc<LaneCursor>,
+    /// Where the upkeep is among the inputs of workflows.
+    inputs: Arc<InputCursor>,
 }
 
 impl SqliteStore {
@@ -105,8 +109,8 @@ impl SqliteStore {
             .map_err(|_| OpenError::CannotOpen { path })?;
         let readers = Readers::new(place);
         let source = schema.source.into();
-        let (watch, lanes) = (OnceLock::new(), Arc::default());
-        let inner = Inner { source, options, time, wake, readers, queue, watch, lanes };
+        let (watch, lanes, inputs) = (OnceLock::new(), Arc::default(), Arc::default());
+        let inner = Inner { source, options, time, wake, readers, queue, watch, lanes, inputs };
         Ok(Self { seen: AtomicU64::new(inner.wake.generation()), inner: Arc::new(inner) })
     }
 

@@ -41,6 +41,7 @@ struct Expired {
     command_id: String,
     expires_at: Micros,
     kind: String,
+    is_of_stream: bool,
 }
 
 impl Work for Sweep {
@@ -103,6 +104,7 @@ fn read_expired(group: &mut Group<'_>, limit: usize) -> rusqlite::Result<Vec<Exp
             command_id: row::lossy(row, 1)?.unwrap_or_default(),
             expires_at: row::time(row, 2)?.unwrap_or_default(),
             kind: row::lossy(row, 3)?.unwrap_or_default(),
+            is_of_stream: row.get(4)?,
         });
     }
     Ok(expired)
@@ -141,7 +143,7 @@ fn read_freed(group: &mut Group<'_>, limit: usize) -> rusqlite::Result<Vec<(Vec<
 }
 
 fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::Result<()> {
-    let Expired { n, command_id, expires_at, kind } = expired;
+    let Expired { n, command_id, expires_at, kind, is_of_stream } = expired;
     let Some(stands) = position::read(group, n)? else { return Ok(()) };
     let digests = digests_of(group, n, &stands)?;
     let Stands { position: before, destination, ordering_key, .. } = stands;
@@ -149,7 +151,8 @@ fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> rusqlite::
     let on_parked = Some(terms.contract.on_parked);
     let lane = |key| (Lane { destination: destination.as_bytes(), key }, on_parked);
     let lane = ordering_key.as_deref().map(lane);
-    let subject = Subject { digests, lane, ..Subject::new(n, &command_id, &destination) };
+    let subject = Subject::new(n, &command_id, &destination);
+    let subject = Subject { digests, lane, is_of_stream, ..subject };
     let next = transition(&before, Input::Swept { expires_at }, &terms, group.now);
     match position::write(group, subject, &before, next)? {
         Written::Ended(_) => swept.expired.push((command_id, destination)),

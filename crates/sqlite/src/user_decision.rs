@@ -34,7 +34,8 @@ fn check_store(
 ) -> Result<(), EnqueueError> {
     let stream = append.stream.as_str();
     let mut head = connection.prepare_cached(Sql::EventHead.text())?;
-    intent::check_version(append, head.query_row([stream], |row| row.get(0))?)?;
+    let (actual, is_workflow) = head.query_row([stream], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    intent::check_place(append, actual, is_workflow)?;
     let mut taken = connection.prepare_cached(Sql::EventCause.text())?;
     for cause in append.events.iter().filter_map(|event| event.cause.as_deref()) {
         if taken.exists(params![stream, cause])? {

@@ -12,7 +12,7 @@ use counterfoil_console::{Api, ApiError, ApiOptions, Role, Token};
 use counterfoil_core::domain::{
     Command, Contract, Destination, Digest, Idempotent, Outcome, ResultBody, Seed, Terms,
 };
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use counterfoil_core::port::store::{ClaimFrom, Claimed, Ended, Exchange, Recorded, Settle};
 use counterfoil_sqlite::{Options, SqliteStore, init, open_own};
 use counterfoil_testkit::memory_store::rows::Tombstone;
@@ -92,7 +92,7 @@ fn path_in(folder: &Path) -> PathBuf {
     folder.join("s.db")
 }
 
-impl<S: Store> Scene<S> {
+impl<S: Workflows> Scene<S> {
     async fn new(
         store: S,
         clock: ManualClock,

@@ -35,14 +35,18 @@ pub fn check_bare(command: &Command, body_bytes_max: usize) -> Result<&CommandId
 ///
 /// # Errors
 /// The first rule that is broken.
-pub fn check(command: &Command, id: &CommandId, body_bytes_max: usize) -> Result<(), WriteRefused> {
+pub fn check(
+    command: &Command,
+    id: &CommandId,
+    body_bytes_max: usize,
+) -> Result<(), CommandRefused> {
     command.check(body_bytes_max)?;
     if command.content_type.len() > CONTENT_TYPE_BYTES_MAX {
-        return Err(WriteRefused::Command(CommandRefused::Value {
+        return Err(CommandRefused::Value {
             id: id.to_string(),
             what: "content_type",
             why: "has more than 255 bytes; shorten it".into(),
-        }));
+        });
     }
     Ok(())
 }
@@ -64,21 +68,42 @@ pub fn plan(append: &Append, body_bytes_max: usize) -> Result<Appended, WriteRef
     }
     let events = i64::try_from(append.events.len()).unwrap_or(i64::MAX);
     let seq = append.expected_seq.saturating_add(events);
-    let mut command_ids = Vec::with_capacity(append.commands.len());
-    for (idx, command) in append.commands.iter().enumerate() {
-        let id = CommandId::of_decision(&append.stream, seq, idx).map_err(CommandRefused::from)?;
+    Ok(name(&append.stream, seq, &append.commands, body_bytes_max)?)
+}
+
+/// Names and checks the commands of the decision that ends at `seq`.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn name(
+    stream: &Stream,
+    seq: i64,
+    commands: &[Command],
+    body_bytes_max: usize,
+) -> Result<Appended, CommandRefused> {
+    let mut command_ids = Vec::with_capacity(commands.len());
+    for (idx, command) in commands.iter().enumerate() {
+        let id = CommandId::of_decision(stream, seq, idx)?;
         check(command, &id, body_bytes_max)?;
         command_ids.push(id);
     }
     Ok(Appended { seq, command_ids })
 }
 
-fn check_event(event: &Event, stream: &Stream, body_bytes_max: usize) -> Result<(), WriteRefused> {
+/// Checks what needs no store, for an event of `stream`.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn check_event(
+    event: &Event,
+    stream: &Stream,
+    body_bytes_max: usize,
+) -> Result<(), CommandRefused> {
     let id = || format!("(event {} of stream {stream})", event.kind);
     let max = body_bytes_max.min(BODY_BYTES_LIMIT);
     let len = event.body.len();
     if len > max {
-        return Err(CommandRefused::BodyTooLong { id: id(), len, max }.into());
+        return Err(CommandRefused::BodyTooLong { id: id(), len, max });
     }
     let fits = |cause: &str| {
         let is_control = |byte: u8| byte < 0x20 || byte == 0x7f;
@@ -88,7 +113,18 @@ fn check_event(event: &Event, stream: &Stream, body_bytes_max: usize) -> Result<
         return Ok(());
     }
     let why = "must be 1 to 255 bytes without control characters".into();
-    Err(CommandRefused::Value { id: id(), what: "cause", why }.into())
+    Err(CommandRefused::Value { id: id(), what: "cause", why })
+}
+
+/// Whether the stream is a service's to append to, and where the decision expects it.
+///
+/// # Errors
+/// [`WriteRefused::WorkflowStream`]; [`WriteRefused::VersionConflict`] with both numbers.
+pub fn check_place(append: &Append, actual: i64, is_workflow: bool) -> Result<(), WriteRefused> {
+    if is_workflow {
+        return Err(WriteRefused::WorkflowStream { stream: append.stream.to_string() });
+    }
+    check_version(append, actual)
 }
 
 /// Whether the stream is where the decision expects it.

@@ -6,7 +6,15 @@
 //! becomes an input in the transaction that writes it; an input of a workflow that cannot go on
 //! costs no look at those that can. It is not asked to know what a program decides.
 
+mod plan;
+mod rule;
+
 use std::future::Future;
+
+pub use plan::PlannedStep;
+pub use rule::{
+    EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB, canceller, expire_reason,
+};
 
 use super::act::Actor;
 use super::store::{Recorded, Store, StoreError};
@@ -370,8 +378,9 @@ pub trait Workflows: Store {
         quarantine: Quarantine,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Takes a quarantined workflow up again with its inputs; recorded with the actor. `false`: it
-    /// is not quarantined, or unknown. A workflow that never began waits for its start again.
+    /// Takes a quarantined workflow up again with its inputs; recorded with the actor as
+    /// [`RETRY_VERB`]. `false`: it is not quarantined, or unknown. A workflow that never began
+    /// waits for its start again.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -382,8 +391,9 @@ pub trait Workflows: Store {
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Gives inputs their workflow where it has come meanwhile, and takes orphaned signals and
-    /// cancels away that are older than `orphans_after`. Looks at `limit` at most, going on where
-    /// the last call stopped; with nothing to do it only reads.
+    /// cancels away that are at least as old as `orphans_after`, each recorded as [`EXPIRE_VERB`]
+    /// about its stream. Looks at `limit` at most, going on where the last call stopped; with
+    /// nothing to do it only reads.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -393,7 +403,8 @@ pub trait Workflows: Store {
         orphans_after: Span,
     ) -> impl Future<Output = Result<Kept, StoreError>> + Send;
 
-    /// Workflows, in the order of streams.
+    /// Workflows that have begun or are quarantined, in the order of streams. One whose start waits
+    /// is told by [`Self::workflow`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -411,8 +422,9 @@ pub trait Workflows: Store {
         stream: &str,
     ) -> impl Future<Output = Result<Option<ListedWorkflow>, StoreError>> + Send;
 
-    /// Inputs that wait, of one stream or, without one, those that no workflow is there for; after
-    /// `(stream, id)`, at most `limit`, in that order.
+    /// Inputs that wait, of one stream or, without one, orphans: those of streams that have neither
+    /// a row of a workflow nor a start that waits. After `(stream, id)`, at most `limit`, in that
+    /// order.
     ///
     /// # Errors
     /// [`StoreError`].

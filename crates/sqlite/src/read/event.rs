@@ -45,7 +45,7 @@ fn whole(row: &Row<'_>) -> rusqlite::Result<EventRow> {
         cause: lossy(row, 4)?,
         commands: int(row, 5)?.unwrap_or(0),
         recorded_at: time(row, 6)?.unwrap_or_default(),
-        decided: None,
+        decided: lossy(row, 7)?,
     })
 }
 

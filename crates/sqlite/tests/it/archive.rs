@@ -150,7 +150,8 @@ async fn what_must_stay_is_counted_by_why() {
     let (own, _) = open_own(&folder.path().join("s.db")).unwrap();
     let young = later(&store).get() * 2;
     own.execute_batch(&format!(
-        "INSERT INTO counterfoil_stream VALUES ('trip', 'trip', 1, 'open', 1);
+        "INSERT INTO counterfoil_stream(stream, workflow, version, status, head)
+           VALUES ('trip', 'trip', 1, 'running', 1);
          UPDATE counterfoil_receipt SET evidence = CAST(x'ff' AS TEXT) WHERE n = 3;
          UPDATE counterfoil_receipt SET recorded_at = {young} WHERE n = 5;"
     ))

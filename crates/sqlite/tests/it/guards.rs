@@ -53,15 +53,17 @@ pub(crate) const STATES: &str = "
       digest, outcome, rounds, file) VALUES
     ('a-1', 'd', 'k', NULL, zeroblob(32), 'completed', 1, 'f');
   INSERT INTO counterfoil_attempt VALUES (5, 1, 95, 'send', 'unknown', 'timeout', 1, 2);
-  INSERT INTO counterfoil_event VALUES ('s', 1, 'started', 'b', 'start-1', 0, 1764421200000000);
-  INSERT INTO counterfoil_stream VALUES ('s', 'trip', 1, 'open', 1);
+  INSERT INTO counterfoil_event(stream, seq, kind, body, cause, commands, recorded_at)
+    VALUES ('s', 1, 'start:trip', 'b', 'start-1', 0, 1764421200000000);
+  INSERT INTO counterfoil_stream(stream, head) VALUES ('s', 1);
   INSERT INTO counterfoil_snapshot VALUES ('s', 'trip', 1, 1, '{}', 1764421200000000);
   INSERT INTO counterfoil_lane(destination, ordering_key, last) VALUES ('d', 'key', 1);
   INSERT INTO counterfoil_destination VALUES ('d', '{}', NULL, NULL, NULL);
   INSERT INTO counterfoil_operator_action VALUES (1, 'pause', 'd', 'me', 'why', NULL, NULL, 1);
   INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, received_at, expires_at)
     VALUES ('urn:x', 'k-1', 'digest', 'completed', 'r', 1764421200000000, 9000000000000000);
-  INSERT INTO counterfoil_input VALUES ('s', 'approve-1', 'signal', 'approve', 'b', NULL);";
+  INSERT INTO counterfoil_input(stream, id, kind, name, body)
+    VALUES ('s', 'approve-1', 'signal', 'approve', 'b');";
 
 /// A store file with a command in each state, or empty.
 pub(crate) struct Fixture {

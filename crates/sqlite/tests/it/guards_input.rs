@@ -30,6 +30,8 @@ fn the_same_id_twice_is_the_same_input_also_after_it_was_decided() {
             "'s', 'approve-1', 'signal', 'refuse', 'b'",
             "'s', 'approve-1', 'cancel', 'approve', 'b'",
             "'s', 'start-1', 'start', 'trip', 'z'",
+            "'s', 'start-1', 'start', 'trap', 'b'",
+            "'s', 'start-1', 'signal', 'trip', 'b'",
         ] {
             fixture.refused(&input(verb, other), "CF0304");
         }
@@ -45,11 +47,20 @@ fn the_same_id_twice_is_the_same_input_also_after_it_was_decided() {
 fn what_is_our_own_or_out_of_bounds_is_refused_by_every_verb() {
     let fixture = Fixture::with_states();
     let long = format!("'{}'", "x".repeat(201));
+    let name = format!("'{}'", "x".repeat(241));
     for verb in VERBS {
         for kind in ["'receipt'", "'timer'", "NULL", "''", "'Start'"] {
             fixture.refused(&input(verb, &format!("'t', 'i', {kind}, 'n', 'b'")), "CF0301");
         }
-        for (column, value) in [("rowid", "1"), ("rowid", "-1"), ("rowid", "0"), ("due_at", "1")] {
+        for (column, value) in [
+            ("rowid", "1"),
+            ("rowid", "-1"),
+            ("rowid", "0"),
+            ("due_at", "1"),
+            ("workflow", "'n'"),
+            ("recorded_at", "1764421200000000"),
+            ("recorded_at", "NULL"),
+        ] {
             let sql = format!(
                 "{verb} counterfoil_input(stream, id, kind, name, {column}) \
                  VALUES ('t', 'i', 'start', 'n', {value})"
@@ -62,6 +73,12 @@ fn what_is_our_own_or_out_of_bounds_is_refused_by_every_verb() {
             fixture.refused(&input(verb, &format!("'t', 'i', 'start', {bad}, 'b'")), "CF0302");
         }
         fixture.refused(&input(verb, &format!("{long}, 'i', 'start', 'n', 'b'")), "CF0302");
+        fixture.refused(&input(verb, &format!("'t', 'i', 'signal', {name}, 'b'")), "CF0302");
+        fixture.refused(&input(verb, "'t', 'i', 'start', 'trip/1', 'b'"), "CF0307");
+        for own in ["receipt:1:0", "receipt:", "timer:1:late"] {
+            let values = format!("'t', '{own}', 'signal', 'n', 'b'");
+            fixture.refused(&input(verb, &values), "CF0306");
+        }
         for body in ["1", "1.5", "zeroblob(16777217)"] {
             fixture.refused(&input(verb, &format!("'t', 'i', 'start', 'n', {body}")), "CF0303");
         }
@@ -70,4 +87,43 @@ fn what_is_our_own_or_out_of_bounds_is_refused_by_every_verb() {
         fixture.refused(&format!("UPDATE {or} counterfoil_input SET body = 'z'"), "CF0305");
     }
     fixture.refused("DELETE FROM counterfoil_input", "CF0305");
+}
+
+/// What the guard lets its own trigger do, a stranger may repeat, and nothing else.
+#[test]
+fn nobody_says_for_whom_an_input_waits() {
+    let fixture = Fixture::empty();
+    let all = "INSERT INTO counterfoil_stream(stream, workflow, version, status, head) VALUES
+                 ('run', 'trip', 2, 'running', 1), ('end', 'trip', 3, 'failed', 1),
+                 ('aside', 'trip', 1, 'quarantined', 1), ('service', NULL, NULL, NULL, 7)";
+    fixture.own.execute(all, []).unwrap();
+    for (stream, kind, wanted) in [
+        ("run", "signal", "trip/2"),
+        ("run", "start", "trip/2"),
+        ("end", "cancel", "trip/3"),
+        ("aside", "signal", "none"),
+        ("aside", "start", "none"),
+        ("service", "start", "other"),
+        ("service", "signal", "none"),
+        ("new", "start", "other"),
+        ("new", "signal", "none"),
+    ] {
+        for verb in VERBS {
+            let id = format!("{kind}-{}", verb.len());
+            let values = format!("'{stream}', '{id}', '{kind}', 'other', 'a/b'");
+            fixture.stranger.execute(&input(verb, &values), []).unwrap();
+            let waits = format!(
+                "SELECT coalesce(workflow, 'none') FROM counterfoil_input \
+                 WHERE stream = '{stream}' AND id = '{id}'"
+            );
+            assert_eq!(fixture.text(&waits), wanted, "{stream} {kind} {verb}");
+        }
+        let set = "UPDATE counterfoil_input SET workflow";
+        for other in ["'trip/1'", "'x'", "NULL", "'trip/2', name = 'other2'"] {
+            let sql = format!("{set} = {other} WHERE stream = '{stream}'");
+            if format!("'{wanted}'") != other {
+                fixture.refused(&sql, "CF0305");
+            }
+        }
+    }
 }

@@ -47,3 +47,6 @@ mod upgrade_every;
 mod user_report;
 mod user_transaction;
 mod wake;
+mod workflow;
+mod workflow_fault;
+mod workflow_stranger;

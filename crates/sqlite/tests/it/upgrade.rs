@@ -70,7 +70,11 @@ fn rows(path: &PathBuf) -> Vec<String> {
             "SELECT name FROM pragma_table_info('{table}') \
              WHERE NOT ('{table}' = 'counterfoil_delivery' AND name IN ('expires_at', 'turn')) \
                AND NOT ('{table}' = 'counterfoil_lane' AND name = 'n') \
-               AND NOT ('{table}' = 'counterfoil_archived' AND name = 'row_digest')"
+               AND NOT ('{table}' = 'counterfoil_archived' AND name = 'row_digest') \
+               AND NOT ('{table}' = 'counterfoil_event' AND name = 'decided') \
+               AND NOT ('{table}' = 'counterfoil_input' AND name IN ('workflow', 'recorded_at')) \
+               AND NOT ('{table}' = 'counterfoil_stream' AND name IN \
+                 ('lease_owner', 'lease_until', 'reason', 'input', 'changed_at'))"
         );
         let columns = list(&columns).join(") || ', ' || quote(");
         rows.extend(list(&format!("SELECT '{table} ' || quote({columns}) FROM {table}")));

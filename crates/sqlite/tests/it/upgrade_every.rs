@@ -31,8 +31,10 @@ const STRANGE: &str = "
     INSERT INTO counterfoil_inbox(source, key, digest, outcome, result, received_at, expires_at)
       VALUES ('urn:x', 'k-1', 'digest', 'completed', 'r', 1764421200000000, 9000000000000000),
       ('urn:x', 'k-2', x'00', NULL, NULL, 1764421200000000, NULL);
-    INSERT INTO counterfoil_input VALUES ('t', 'a-1', 'signal', 'a', 'b', NULL);
-    INSERT INTO counterfoil_stream VALUES ('s', 'w', 1, 'open', 2);
+    INSERT INTO counterfoil_input(stream, id, kind, name, body, recorded_at)
+      VALUES ('t', 'a-1', 'signal', 'a', 'b', 1764421200000000);
+    INSERT INTO counterfoil_stream(stream, workflow, version, status, head)
+      VALUES ('s', 'w', 1, 'running', 2);
     INSERT INTO counterfoil_snapshot VALUES ('s', 'w', 1, 2, '{}', 1764421200000000);
     INSERT INTO counterfoil_lane_freed VALUES ('to-lanes', 'B');";
 

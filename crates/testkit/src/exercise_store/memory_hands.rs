@@ -3,9 +3,10 @@
 //! Guarantees: what they do goes around the port. Does not: check anything.
 
 use counterfoil_core::domain::Span;
-use counterfoil_core::port::BoxFuture;
+use counterfoil_core::domain::workflow::InputKind;
+use counterfoil_core::port::{BoxFuture, Store as _};
 
-use super::Hands;
+use super::{Hands, WorkflowHands};
 use crate::{ManualClock, MemoryStore};
 
 /// A fresh store in memory and its clock.
@@ -84,5 +85,29 @@ impl Hands for MemoryHands {
         let sql = "SELECT id FROM mine";
         self.store.expect(sql, ids.iter().map(ToString::to_string));
         Box::pin(async { Some(sql.to_owned()) })
+    }
+}
+
+impl WorkflowHands for MemoryHands {
+    fn forge_input<'a>(
+        &'a self,
+        stream: &'a str,
+        id: &'a str,
+        kind: InputKind,
+        name: &'a str,
+    ) -> BoxFuture<'a, ()> {
+        let now = self.store.now().unwrap_or_default();
+        self.store.with_rows(|rows| {
+            rows.put_input(stream, id.into(), kind, name.into(), (None, None), now);
+        });
+        Box::pin(async {})
+    }
+
+    fn set_aside<'a>(&'a self, stream: &'a str, id: &'a str) -> BoxFuture<'a, ()> {
+        self.store.with_rows(|rows| {
+            let at = (stream.to_owned(), id.to_owned());
+            rows.inputs.entry(at).and_modify(|input| input.workflow = None);
+        });
+        Box::pin(async {})
     }
 }

@@ -45,6 +45,7 @@ mod takeover;
 mod telling;
 mod view;
 mod waiting;
+mod workflows;
 
 use std::future::Future;
 
@@ -52,6 +53,7 @@ use counterfoil_core::domain::Span;
 use counterfoil_core::port::{Archive, Audited, BoxFuture, Store};
 
 pub use memory_hands::MemoryHands;
+pub use workflows::{WorkflowHands, run_workflow, workflow_cases};
 
 /// What the port cannot do, and a suite needs: time, strangers' rows, what was recorded.
 ///

@@ -6,16 +6,19 @@
 use std::sync::Arc;
 
 use counterfoil_core::audit::keep;
-use counterfoil_core::domain::{Digest, Micros, OutboxRow};
+use counterfoil_core::domain::{Digest, Micros, OutboxRow, Stream};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{
     ActionRow, Archive, Buried, EndedPage, Entry, Erased, Kept, SealChange, Tombstone,
 };
 use counterfoil_core::port::store::StoreError;
+use counterfoil_core::port::workflow::{EXPIRE_VERB, RETRY_VERB};
 
 use super::MemoryStore;
 use super::rows::{self, Rows};
 
+/// What is done to others, which may be called like a command: destinations, the store, workflows.
+const ELSEWHERE: [&str; 5] = ["pause", "resume", "restored", RETRY_VERB, EXPIRE_VERB];
 /// How many rows a page looks at for each that it may hold.
 const LOOKS: usize = 4;
 
@@ -48,7 +51,7 @@ impl Archive for MemoryStore {
     ) -> Result<Buried, StoreError> {
         self.write(|rows, _| {
             // With a seal it is all or nothing.
-            let stand = |entry: &Entry| rows.entry(entry.outbox.n).as_ref() == Some(entry);
+            let stand = |entry: &Entry| rows.may_be_buried(entry);
             let is_left = seal.is_some() && !entries.iter().all(stand);
             if !rows.follows_seal(seal.as_ref()) {
                 return (Buried::SealMoved, false);
@@ -137,7 +140,9 @@ impl Rows {
             if self.deliveries.contains_key(n) || !is_old {
                 continue;
             }
-            let kept: fn(&mut Kept) -> &mut u64 = if row.row.is_err() {
+            let kept: fn(&mut Kept) -> &mut u64 = if self.is_of_workflow(row) {
+                |kept| &mut kept.of_workflow
+            } else if row.row.is_err() {
                 |kept| &mut kept.unreadable
             } else if self.is_contradicted(&row.id_text()) {
                 |kept| &mut kept.contradicted
@@ -171,20 +176,33 @@ impl Rows {
         })
     }
 
+    /// Whether a workflow may still look at it: one that has not ended, or that an input waits for.
+    fn is_of_workflow(&self, entry: &rows::OutboxEntry) -> bool {
+        let Ok(row) = &entry.row else { return false };
+        let Some(stream) = row.stream.as_ref().map(Stream::as_str) else { return false };
+        let Some(workflow) = self.streams.get(stream) else { return false };
+        !workflow.status.has_ended() || self.inputs_of(stream).next().is_some()
+    }
+
     fn action_rows(&self, id: &str) -> Vec<ActionRow> {
-        // A destination, or the store, may be called like a command.
-        let elsewhere = ["pause", "resume", "restored"];
         let about = self.actions.iter().zip(1..);
         let about =
-            about.filter(|(act, _)| act.about == id && !elsewhere.contains(&act.verb.as_str()));
+            about.filter(|(act, _)| act.about == id && !ELSEWHERE.contains(&act.verb.as_str()));
         about.map(|(act, arrival)| act.row(arrival)).collect()
+    }
+
+    /// Whether it still stands exactly as it was read, and may go.
+    fn may_be_buried(&self, entry: &Entry) -> bool {
+        let n = entry.outbox.n;
+        let must_stay = self.outbox.get(&n).is_some_and(|row| self.is_of_workflow(row));
+        !must_stay && self.entry(n).as_ref() == Some(entry)
     }
 
     fn bury(&mut self, file: &str, entry: &Entry) -> bool {
         let n = entry.outbox.n;
         let id = entry.outbox.command_id.as_str();
         let Some(newest) = entry.newest() else { return false };
-        let stands = self.entry(n).as_ref() == Some(entry);
+        let stands = self.may_be_buried(entry);
         let digest = match entry.erased_at {
             Some(_) => newest.digest,
             None => Some(Digest::of(&entry.outbox.body)),
@@ -291,9 +309,8 @@ impl Rows {
             (said.report.result, said.report.evidence) = (None, None);
         }
         // Why it was erased may be told.
-        let stay = ["pause", "resume", "restored", "erase"];
         for act in self.actions.iter_mut().filter(|act| act.about == id) {
-            if !stay.contains(&act.verb.as_str()) {
+            if act.verb != "erase" && !ELSEWHERE.contains(&act.verb.as_str()) {
                 act.reason.clear();
             }
         }

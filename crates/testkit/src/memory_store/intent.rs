@@ -11,6 +11,7 @@ use counterfoil_core::domain::{
 };
 use counterfoil_core::port::store::{Append, Appended, Declared, Recorded, WriteRefused};
 
+use super::input::event_row;
 use super::rows::{OutboxEntry, Rows};
 
 /// Stream, seq and index of a command in its decision.
@@ -49,7 +50,7 @@ impl Rows {
         Some(entry.row.as_ref().is_ok_and(same))
     }
 
-    fn insert(&mut self, id: CommandId, command: Command, place: Place, now: Micros) {
+    pub(super) fn insert(&mut self, id: CommandId, command: Command, place: Place, now: Micros) {
         let n = self.next_n();
         self.ids.insert(id.as_str().as_bytes().to_vec(), n);
         let headers = command.headers_json();
@@ -77,9 +78,8 @@ impl Rows {
         self.put_delivery(n, destination.as_str(), due);
     }
 
-    fn head(&self, stream: &str) -> i64 {
-        let all = (stream.to_owned(), i64::MIN)..=(stream.to_owned(), i64::MAX);
-        self.events.range(all).next_back().map_or(0, |((_, seq), _)| *seq)
+    pub(super) fn head(&self, stream: &str) -> i64 {
+        self.events_of(stream).next_back().map_or(0, |event| event.seq)
     }
 
     pub(super) fn append(
@@ -89,6 +89,9 @@ impl Rows {
         now: Micros,
     ) -> Result<Appended, WriteRefused> {
         let Append { stream, expected_seq, events, commands } = append;
+        if self.streams.contains_key(stream.as_str()) {
+            return Err(WriteRefused::WorkflowStream { stream: stream.to_string() });
+        }
         let actual = self.head(stream.as_str());
         if actual != expected_seq {
             let (stream, expected) = (stream.to_string(), expected_seq);
@@ -107,18 +110,8 @@ impl Rows {
         }
         let issued = i64::try_from(commands.len()).unwrap_or(i64::MAX);
         for (seq, event) in (actual + 1..).zip(events) {
-            let Event { kind, body, cause } = event;
             let commands = if seq == last { issued } else { 0 };
-            let row = EventRow {
-                stream: stream.clone(),
-                seq,
-                kind,
-                body,
-                cause,
-                commands,
-                recorded_at: now,
-                decided: None,
-            };
+            let row = EventRow { commands, ..event_row(&stream, seq, event, None, now) };
             self.events.insert((stream.to_string(), seq), row);
         }
         for ((command, id), idx) in commands.into_iter().zip(&ids).zip(0..) {
@@ -146,10 +139,7 @@ impl Rows {
     }
 
     fn check_causes(&self, stream: &Stream, events: &[Event]) -> Result<(), WriteRefused> {
-        let stands = |cause: &String| {
-            let all = (stream.to_string(), i64::MIN)..=(stream.to_string(), i64::MAX);
-            self.events.range(all).any(|(_, event)| event.cause.as_ref() == Some(cause))
-        };
+        let stands = |cause: &String| self.caused_by(stream.as_str(), cause).is_some();
         for (at, event) in events.iter().enumerate() {
             let Some(cause) = &event.cause else { continue };
             let twice = events[..at].iter().any(|other| other.cause.as_ref() == Some(cause));

@@ -9,13 +9,17 @@ mod archive;
 mod audited;
 mod exchange;
 mod facts;
+mod flow_rows;
+mod input;
 mod intent;
 mod lane;
 mod port;
 mod report;
 pub mod rows;
+mod step;
 mod story;
 mod upkeep;
+mod workflow;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,12 +46,22 @@ pub enum Fault {
     NotKnownLost,
 }
 
+/// How a call of `steps` fails, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepsFault {
+    /// As an exchange does.
+    Fails(Fault),
+    /// It never answers, and nothing was written: for whoever is stopped meanwhile.
+    Hangs,
+}
+
 struct Shared {
     rows: Arc<Mutex<Rows>>,
     clock: Arc<dyn Clock>,
     store_clock: Mutex<StoreClock>,
     commits: watch::Sender<u64>,
     faults: Mutex<VecDeque<Fault>>,
+    steps_faults: Mutex<VecDeque<StepsFault>>,
     body_bytes_max: usize,
     source: Arc<str>,
 }
@@ -99,6 +113,7 @@ impl MemoryStore {
             store_clock: Mutex::new(store_clock),
             commits: watch::Sender::new(0),
             faults: Mutex::default(),
+            steps_faults: Mutex::default(),
             body_bytes_max: BODY_BYTES_MAX,
             source: "urn:counterfoil:memory".into(),
         };
@@ -140,6 +155,11 @@ impl MemoryStore {
     /// The next exchanges fail so, one after the other.
     pub fn fail_exchange(&self, fault: Fault) {
         locked(&self.shared.faults).push_back(fault);
+    }
+
+    /// The next calls of `steps` fail so, one after the other.
+    pub fn fail_steps(&self, fault: StepsFault) {
+        locked(&self.shared.steps_faults).push_back(fault);
     }
 
     /// How many commits there were; reads and refusals make none.

@@ -11,6 +11,9 @@ use counterfoil_core::domain::{
     Attempted, CommandId, Contract, Delivery, Digest, EventRow, Micros, Next, OutboxRow, Position,
     Reason, Receipt, State, Transition,
 };
+use counterfoil_core::port::workflow::Snapshot;
+
+pub use super::flow_rows::{InputEntry, InputId, StreamEntry};
 
 use super::lane::without_turn;
 
@@ -209,6 +212,16 @@ pub struct Rows {
     pub contradictions: Vec<ContradictionEntry>,
     /// By stream and seq.
     pub events: BTreeMap<(String, i64), EventRow>,
+    /// Inputs that wait, by stream and id.
+    pub inputs: BTreeMap<InputId, InputEntry>,
+    /// The arrival of the newest input ever written.
+    pub arrivals: i64,
+    /// Where the upkeep of inputs goes on.
+    pub kept_to: Option<InputId>,
+    /// Workflows, by stream.
+    pub streams: BTreeMap<String, StreamEntry>,
+    /// By stream and program, as `name/version`.
+    pub snapshots: BTreeMap<(String, String), Snapshot>,
     /// By name.
     pub destinations: BTreeMap<String, DestinationEntry>,
     /// By destination and outcome.
@@ -362,6 +375,7 @@ impl Rows {
             let round = receipt.round;
             let destination = entry.destination;
             self.receipts.insert((n, round), ReceiptEntry { receipt, destination, digests });
+            self.point_to_receipt(n, beside.now);
         }
         Change::Ended(outcome)
     }

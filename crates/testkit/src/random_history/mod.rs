@@ -14,6 +14,7 @@
 mod acting;
 mod comparing;
 mod exchanging;
+mod flowing;
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use counterfoil_core::domain::{
 use counterfoil_core::port::store::{Append, Claimed};
 use counterfoil_core::port::{Announce, Clock as _, Store};
 
-use crate::exercise_store::Hands;
+use crate::exercise_store::{Hands, WorkflowHands};
 use crate::{ManualClock, MemoryStore};
 
 const DESTINATIONS: [&str; 3] = ["shop", "bank", "desk"];
@@ -214,23 +215,42 @@ impl<H: Hands> Both<H> {
 /// # Panics
 /// If the two stores tell it differently, or a law is broken.
 pub async fn random_history<H: Hands>(hands: H, history: History) {
-    let History { seed, steps, settles_apart } = history;
-    println!("COUNTERFOIL_SEED={seed}");
-    let clock = ManualClock::default();
-    let memory = MemoryStore::new(clock.clone());
-    let store = hands.store();
-    for name in DESTINATIONS {
-        let destination = Destination::new(name).unwrap();
-        let contract = &terms(name).contract;
-        let declared = memory.declare(&destination, contract, false).await;
-        assert_eq!(store.declare(&destination, contract, false).await, declared);
-    }
-    let dice = Dice(Seed(seed << 32));
-    let mut both = Both { memory, clock, hands, store, held: Vec::new(), settles_apart, dice };
-    for _ in 0..steps {
+    let mut both = Both::begin(hands, history).await;
+    for _ in 0..history.steps {
         both.step().await;
     }
     both.compare().await;
+}
+
+/// The same with workflows among it.
+///
+/// # Panics
+/// If the two stores tell it differently, or a law is broken.
+pub async fn random_workflows<H: WorkflowHands>(hands: H, history: History) {
+    let mut both = Both::begin(hands, history).await;
+    for _ in 0..history.steps {
+        both.flow().await;
+    }
+    both.end_of_flows().await;
+}
+
+impl<H: Hands> Both<H> {
+    /// Both stores with their destinations.
+    async fn begin(hands: H, history: History) -> Self {
+        let History { seed, settles_apart, .. } = history;
+        println!("COUNTERFOIL_SEED={seed}");
+        let clock = ManualClock::default();
+        let memory = MemoryStore::new(clock.clone());
+        let store = hands.store();
+        for name in DESTINATIONS {
+            let destination = Destination::new(name).unwrap();
+            let contract = &terms(name).contract;
+            let declared = memory.declare(&destination, contract, false).await;
+            assert_eq!(store.declare(&destination, contract, false).await, declared);
+        }
+        let dice = Dice(Seed(seed << 32));
+        Self { memory, clock, hands, store, held: Vec::new(), settles_apart, dice }
+    }
 }
 
 /// The seed to begin with: `COUNTERFOIL_SEED`, or another one each time.

@@ -1,0 +1,196 @@
+//! Finds inputs that are due, and what a runner must know to decide them.
+//!
+//! Guarantees: reads only; what is due at once comes in order of arrival, then what has a time, by
+//! it; however much comes at once, a quarter of a page is for what has a time; what cannot be read
+//! costs no other its place. Does not: set it aside; it is noted for the upkeep.
+
+use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to};
+use counterfoil_core::domain::{Destination, Kind, Micros, ReceiptOutcome, Stream};
+use counterfoil_core::port::workflow::{DueFrom, DueInput, ReceiptRead, Snapshot, Standing};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::keep::InputCursor;
+use crate::row::{bytes, int, lossy};
+use crate::sql::Sql;
+
+/// An input with its place in the page: due time, then arrival.
+struct Placed {
+    at: (Option<i64>, i64),
+    input: DueInput,
+}
+
+/// The words that an input carries whom these programs may decide: the name for a start.
+fn keys(programs: &[Program]) -> Vec<String> {
+    let mut keys: Vec<_> = programs
+        .iter()
+        .flat_map(|program| [program.name().to_owned(), program.to_string()])
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// A page of inputs that are due.
+pub(crate) fn due(
+    store: &Connection,
+    from: &DueFrom,
+    cursor: &InputCursor,
+    now: Micros,
+) -> rusqlite::Result<Vec<DueInput>> {
+    let keys = keys(&from.programs);
+    let mut at_once = page(store, Sql::InputAtOnce, (from, &keys), cursor, now)?;
+    let mut timed = page(store, Sql::InputTimed, (from, &keys), cursor, now)?;
+    // Signals that never end must not keep every timer waiting.
+    timed.truncate(from.limit.saturating_sub(at_once.len()).max(from.limit / 4));
+    at_once.truncate(from.limit - timed.len());
+    at_once.append(&mut timed);
+    Ok(at_once.into_iter().map(|placed| placed.input).collect())
+}
+
+fn page(
+    store: &Connection,
+    sql: Sql,
+    (from, keys): (&DueFrom, &[String]),
+    cursor: &InputCursor,
+    now: Micros,
+) -> rusqlite::Result<Vec<Placed>> {
+    let mut page = Vec::new();
+    for key in keys {
+        let mut statement = store.prepare_cached(sql.text())?;
+        let mut rows = statement.query(params![key, now.get(), from.owner])?;
+        let mut found = 0;
+        while found < from.limit
+            && let Some(row) = rows.next()?
+        {
+            match read(store, row)? {
+                Some(placed) => {
+                    page.push(placed);
+                    found += 1;
+                }
+                None => cursor.note(int(row, 0)?.unwrap_or(0)),
+            }
+        }
+    }
+    page.sort_by_key(|placed| placed.at);
+    page.truncate(from.limit);
+    Ok(page)
+}
+
+/// The input; `None` where it cannot be read.
+fn read(store: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<Placed>> {
+    let Some((stream, id, kind, name)) = texts(row, 1)? else { return Ok(None) };
+    let Ok(standing) = standing_in(row, 7)? else { return Ok(None) };
+    let receipt = match kind {
+        InputKind::Receipt => match receipt(store, &stream, &id)? {
+            Ok(receipt) => receipt,
+            Err(Unreadable) => return Ok(None),
+        },
+        _ => None,
+    };
+    let body = bytes(row, 5)?.unwrap_or_default().to_vec();
+    let at = (int(row, 6)?, int(row, 0)?.unwrap_or(0));
+    let input = DueInput { stream, id, kind, name, body, standing, receipt };
+    Ok(Some(Placed { at, input }))
+}
+
+/// Stream, id, kind and name in four columns from `at`; `None` where one cannot be read.
+pub(crate) fn texts(
+    row: &Row<'_>,
+    at: usize,
+) -> rusqlite::Result<Option<(Stream, String, InputKind, String)>> {
+    let text =
+        |at| Ok::<_, rusqlite::Error>(bytes(row, at)?.and_then(|b| std::str::from_utf8(b).ok()));
+    let stream = bytes(row, at)?.and_then(|bytes| Stream::from_bytes(bytes).ok());
+    let kind = text(at + 2)?.and_then(InputKind::from_name);
+    let (Some(stream), Some(id), Some(kind), Some(name)) =
+        (stream, text(at + 1)?, kind, text(at + 3)?)
+    else {
+        return Ok(None);
+    };
+    Ok(Some((stream, id.to_owned(), kind, name.to_owned())))
+}
+
+/// It stands, but cannot be read.
+pub(crate) struct Unreadable;
+
+/// The row of a workflow in four columns from `at`: workflow, version, status, head.
+pub(crate) fn standing_in(
+    row: &Row<'_>,
+    at: usize,
+) -> rusqlite::Result<Result<Option<Standing>, Unreadable>> {
+    let Some(name) = lossy(row, at)? else { return Ok(Ok(None)) };
+    let version = int(row, at + 1)?.and_then(|version| u32::try_from(version).ok());
+    let program = version.and_then(|version| Program::new(name, version).ok());
+    let status = lossy(row, at + 2)?.and_then(|status| Status::from_name(&status));
+    let head = int(row, at + 3)?;
+    let (Some(program), Some(status), Some(head)) = (program, status, head) else {
+        return Ok(Err(Unreadable));
+    };
+    Ok(Ok(Some(Standing { program, status, head })))
+}
+
+/// The receipt to which an input points; `None` where there is none, or no such pointer.
+fn receipt(
+    store: &Connection,
+    stream: &Stream,
+    input: &str,
+) -> rusqlite::Result<Result<Option<ReceiptRead>, Unreadable>> {
+    let Some((command_id, seq, idx)) = pointed_to(stream, input) else { return Ok(Ok(None)) };
+    let idx = i64::try_from(idx).unwrap_or(i64::MAX);
+    let mut first = store.prepare_cached(Sql::ReceiptFirst.text())?;
+    let of = params![command_id.as_str(), stream.as_str(), seq, idx];
+    let read = first.query_row(of, |row| {
+        let destination = bytes(row, 0)?.and_then(|bytes| Destination::from_bytes(bytes).ok());
+        let kind = bytes(row, 1)?.and_then(|bytes| Kind::from_bytes(bytes).ok());
+        let outcome = lossy(row, 2)?.and_then(|name| ReceiptOutcome::from_name(&name));
+        let (Some(destination), Some(kind), Some(outcome)) = (destination, kind, outcome) else {
+            return Ok(Err(Unreadable));
+        };
+        let (result, evidence) = (bytes(row, 3)?.map(<[u8]>::to_vec), lossy(row, 4)?);
+        let command_id = command_id.clone();
+        Ok(Ok(ReceiptRead { command_id, destination, kind, outcome, result, evidence }))
+    });
+    Ok(match read.optional()? {
+        None => Ok(None),
+        Some(Ok(read)) => Ok(Some(read)),
+        Some(Err(unreadable)) => Err(unreadable),
+    })
+}
+
+/// When the next input of these programs is due.
+pub(crate) fn next(
+    store: &Connection,
+    programs: &[Program],
+    now: Micros,
+) -> rusqlite::Result<Option<Micros>> {
+    let mut next = None;
+    for key in keys(programs) {
+        let mut first = store.prepare_cached(Sql::InputNext.text())?;
+        let due = first.query_row([key], |row| int(row, 0)).optional()?;
+        let due = due.map(|due| due.map_or(now, Micros::new));
+        next = match (next, due) {
+            (Some(one), Some(other)) => Some(Micros::min(one, other)),
+            (one, other) => one.or(other),
+        };
+    }
+    Ok(next)
+}
+
+/// A workflow's row and the snapshot of a program.
+pub(crate) fn standing(
+    store: &Connection,
+    stream: &Stream,
+    program: &Program,
+) -> rusqlite::Result<Result<(Option<Standing>, Option<Snapshot>), Unreadable>> {
+    let mut both = store.prepare_cached(Sql::StreamWithSnapshot.text())?;
+    both.query_row(params![stream.as_str(), program.name(), program.version()], |row| {
+        let Ok(standing) = standing_in(row, 0)? else { return Ok(Err(Unreadable)) };
+        let snapshot = match (int(row, 4)?, bytes(row, 5)?) {
+            (Some(seq), Some(state)) => {
+                Some(Snapshot { program: program.clone(), seq, state: state.to_vec() })
+            }
+            _ => None,
+        };
+        Ok(Ok((standing, snapshot)))
+    })
+}

@@ -1,0 +1,157 @@
+//! What is due to whom, and in which order.
+
+use counterfoil_core::domain::workflow::{InputKind, Status};
+use counterfoil_core::domain::{Micros, Span};
+use counterfoil_core::port::workflow::{Decision, DueFrom, DueInput, Standing, Step};
+use counterfoil_core::port::{Store, Workflows};
+
+use super::WorkflowHands;
+use super::flow::{
+    Flow, RUNNER, TRIP, approved, input, program, signal, start, started, stream, timer,
+};
+
+pub(super) async fn a_due_input_tells_all<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(start(TRIP)).await;
+    let told = DueInput {
+        stream: stream(TRIP),
+        id: "start".into(),
+        kind: InputKind::Start,
+        name: "trip".into(),
+        body: b"to Rome".to_vec(),
+        standing: None,
+        receipt: None,
+    };
+    assert_eq!(flow.due().await, [told.clone()]);
+    flow.commit(TRIP, 0, vec![started()]).await;
+    flow.send(input(TRIP, "stop", InputKind::Cancel, "stop", "")).await;
+    let standing = Standing { program: program("trip/1"), status: Status::Running, head: 1 };
+    let (id, name, body) = ("stop".into(), "stop".into(), Vec::new());
+    let kind = InputKind::Cancel;
+    let standing = Some(standing);
+    assert_eq!(flow.due().await, [DueInput { id, kind, name, body, standing, ..told }]);
+}
+
+pub(super) async fn inputs_come_by_due_time_then_arrival<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(start(TRIP)).await;
+    let (late, soon) = (flow.in_secs(20), flow.in_secs(10));
+    let timers = vec![timer(1, "late", late), timer(1, "soon", soon)];
+    flow.commit(TRIP, 0, vec![Decision { timers, ..started() }]).await;
+    flow.send(signal(TRIP, "z")).await;
+    flow.begun("trip-0").await;
+    flow.send(signal("trip-0", "y")).await;
+    flow.send(signal(TRIP, "x")).await;
+    assert_eq!(flow.due_ids().await, ["z", "y", "x"]);
+    flow.scene.advance(30);
+    assert_eq!(flow.due_ids().await, ["z", "y", "x", "timer:1:soon", "timer:1:late"]);
+}
+
+pub(super) async fn a_limit_is_kept<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    for stream in ["trip-1", "trip-2", "trip-3"] {
+        flow.send(start(stream)).await;
+    }
+    let two = DueFrom { limit: 2, ..flow.from(&["trip/1"], RUNNER) };
+    let due = flow.store().due_inputs(two).await.unwrap();
+    let of: Vec<_> = due.iter().map(|input| input.stream.as_str()).collect();
+    assert_eq!(of, ["trip-1", "trip-2"]);
+}
+
+pub(super) async fn what_nobody_serves_clogs_nothing<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    for number in 0..30 {
+        let stream = format!("tour-{number}");
+        flow.send(input(&stream, "start", InputKind::Start, "tour", "")).await;
+        flow.send(signal(&format!("orphan-{number}"), "a")).await;
+    }
+    flow.begun("trip-2").await;
+    for number in 0..30 {
+        flow.send(signal("trip-2", &format!("a-{number}"))).await;
+    }
+    assert!(flow.quarantine("trip-2", 1).await);
+    flow.send(start(TRIP)).await;
+    let one = DueFrom { limit: 1, ..flow.from(&["trip/1"], RUNNER) };
+    let due = flow.store().due_inputs(one).await.unwrap();
+    assert_eq!((due.len(), due[0].stream.as_str()), (1, TRIP));
+}
+
+pub(super) async fn what_another_one_holds_is_left_to_it<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(start(TRIP)).await;
+    let step = flow.step(TRIP, 0, vec![started()]);
+    let held = Step { lease: Span::from_secs(60), ..step };
+    assert_eq!(flow.try_step(held).await, Ok(()));
+    flow.send(signal(TRIP, "a")).await;
+    flow.send(start("trip-2")).await;
+    assert_eq!(flow.due_to(&["trip/1"], "other").await, ["trip-2 start"]);
+    assert_eq!(flow.due_to(&["trip/1"], RUNNER).await, ["trip-1 a", "trip-2 start"]);
+    flow.scene.advance(61);
+    assert_eq!(flow.due_to(&["trip/1"], "other").await, ["trip-1 a", "trip-2 start"]);
+}
+
+pub(super) async fn what_is_let_go_is_everybodys<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    for stream in [TRIP, "trip-2"] {
+        flow.send(start(stream)).await;
+        let step = flow.step(stream, 0, vec![started()]);
+        let held = Step { lease: Span::from_secs(60), ..step };
+        assert_eq!(flow.try_step(held).await, Ok(()));
+        flow.send(signal(stream, "a")).await;
+        flow.send(signal(stream, "b")).await;
+    }
+    flow.commit(TRIP, 1, vec![approved("a")]).await;
+    // Who has ended is held by nobody, whatever the lease.
+    let ends = flow.step("trip-2", 1, vec![approved("a")]);
+    let ends = Step { status: Status::Failed, lease: Span::from_secs(60), ..ends };
+    assert_eq!(flow.try_step(ends).await, Ok(()));
+    assert_eq!(flow.due_to(&["trip/1"], "other").await, ["trip-1 b", "trip-2 b"]);
+}
+
+pub(super) async fn a_lease_holds_nobody_up<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(start(TRIP)).await;
+    let step = flow.step(TRIP, 0, vec![started()]);
+    assert_eq!(flow.try_step(Step { lease: Span::from_secs(60), ..step }).await, Ok(()));
+    flow.send(signal(TRIP, "a")).await;
+    // It is for efficiency: the head alone decides who may write.
+    let other = flow.step(TRIP, 1, vec![approved("a")]);
+    let other = Step { owner: "other".into(), lease: Span::from_secs(60), ..other };
+    assert_eq!(flow.try_step(other).await, Ok(()));
+    flow.send(signal(TRIP, "b")).await;
+    assert_eq!(flow.due_ids().await, [""; 0]);
+    assert_eq!(flow.due_to(&["trip/1"], "other").await, ["trip-1 b"]);
+}
+
+pub(super) async fn the_next_time_is_told<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    let next = |programs: &[&str]| {
+        let programs: Vec<_> = programs.iter().map(|one| program(one)).collect();
+        let store = flow.store().clone();
+        async move { store.next_input(&programs).await.unwrap() }
+    };
+    flow.send(signal("trip-9", "orphan")).await;
+    assert_eq!(next(&["trip/1"]).await, None);
+    flow.send(start(TRIP)).await;
+    let is_now = |at: Option<Micros>| at.is_some_and(|at| at <= flow.store().now().unwrap());
+    assert!(is_now(next(&["trip/1"]).await));
+    assert_eq!(next(&["tour/1"]).await, None);
+    let (late, soon) = (flow.in_secs(20), flow.in_secs(10));
+    let timers = vec![timer(1, "late", late), timer(1, "soon", soon)];
+    flow.commit(TRIP, 0, vec![Decision { timers, ..started() }]).await;
+    assert_eq!(next(&["tour/1", "trip/1"]).await, Some(soon));
+    assert_eq!(next(&["trip/2"]).await, None);
+    flow.send(signal(TRIP, "a")).await;
+    assert!(is_now(next(&["trip/1"]).await));
+}
+
+pub(super) async fn looking_writes_nothing<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.begun(TRIP).await;
+    flow.send(signal(TRIP, "a")).await;
+    let before = flow.scene.hands.commits().await;
+    assert_eq!(flow.due_ids().await, ["a"]);
+    flow.store().next_input(&[program("trip/1")]).await.unwrap();
+    flow.standing(TRIP).await;
+    assert_eq!(flow.scene.hands.commits().await, before);
+}

@@ -1,0 +1,119 @@
+//! The upkeep of inputs: who is adopted, who expires, who is left alone.
+
+use counterfoil_core::domain::Span;
+use counterfoil_core::port::Workflows;
+use counterfoil_core::port::workflow::{EXPIRE_VERB, Kept};
+
+use super::WorkflowHands;
+use super::flow::{Flow, TRIP, signal, start};
+
+const HOUR: Span = Span::from_secs(3600);
+
+impl<H: WorkflowHands> Flow<H> {
+    /// All that the upkeep does now, looking at `limit` at a time.
+    async fn keep(&self, limit: usize) -> (usize, usize) {
+        let (mut adopted, mut expired) = (0, 0);
+        for _ in 0..50 {
+            let kept = self.store().keep_inputs(limit, HOUR).await.unwrap();
+            adopted += kept.adopted;
+            expired += kept.expired;
+            assert!(kept.adopted + kept.expired <= limit, "{kept:?}");
+            if !kept.more {
+                return (adopted, expired);
+            }
+        }
+        panic!("the upkeep of inputs has no end");
+    }
+}
+
+pub(super) async fn an_orphan_is_listed_with_its_age<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    let at = flow.in_secs(0);
+    flow.send(signal("trip-9", "a")).await;
+    flow.begun(TRIP).await;
+    flow.send(signal(TRIP, "b")).await;
+    assert!(flow.quarantine(TRIP, 1).await);
+    let orphans = flow.store().waiting_inputs(None, None, 9).await.unwrap();
+    let [orphan] = orphans.as_slice() else { panic!("{orphans:?}") };
+    let is = (orphan.stream.as_str(), orphan.id.as_str(), orphan.kind.as_str(), orphan.is_served);
+    assert_eq!(is, ("trip-9", "a", "signal", false));
+    assert_eq!((orphan.name.as_str(), orphan.recorded_at, orphan.due_at), ("approve", at, None));
+}
+
+pub(super) async fn an_old_orphan_expires_and_is_recorded<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(signal("trip-9", "a")).await;
+    flow.scene.advance(3000);
+    flow.send(signal("trip-8", "b")).await;
+    assert_eq!(flow.keep(9).await, (0, 0));
+    flow.scene.advance(601);
+    assert_eq!(flow.keep(9).await, (0, 1));
+    assert_eq!(flow.waiting("trip-9").await, [""; 0]);
+    assert_eq!(flow.waiting("trip-8").await, ["b"]);
+    let why = "input a (signal:approve) waited for a workflow that never began";
+    let act = format!("{EXPIRE_VERB} trip-9 by counterfoil: {why}");
+    assert_eq!(flow.scene.hands.acts().await, [act]);
+    // It may be sent again.
+    flow.send(signal("trip-9", "a")).await;
+}
+
+pub(super) async fn what_somebody_will_look_at_never_expires<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(signal("trip-2", "early")).await;
+    flow.send(start("trip-2")).await;
+    flow.begun(TRIP).await;
+    flow.send(signal(TRIP, "a")).await;
+    assert!(flow.quarantine(TRIP, 1).await);
+    flow.send(signal(TRIP, "b")).await;
+    flow.scene.advance(10_000);
+    assert_eq!(flow.keep(9).await, (0, 0));
+    assert_eq!(flow.waiting(TRIP).await, ["a", "b"]);
+    assert_eq!(flow.waiting("trip-2").await, ["early", "start"]);
+    assert_eq!(flow.due_to(&["trip/1"], "me").await[0], "trip-2 start");
+}
+
+pub(super) async fn one_whose_workflow_came_is_adopted<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    for stream in [TRIP, "trip-2"] {
+        flow.begun(stream).await;
+    }
+    flow.end("trip-2", 1).await;
+    for (stream, id) in [(TRIP, "a"), (TRIP, "b"), ("trip-2", "c")] {
+        flow.send(signal(stream, id)).await;
+        flow.scene.hands.set_aside(stream, id).await;
+    }
+    flow.scene.advance(10_000);
+    assert_eq!(flow.due_ids().await, [""; 0]);
+    assert_eq!(flow.keep(2).await, (3, 0));
+    assert_eq!(flow.due_ids().await, ["a", "b", "c"]);
+    assert_eq!(flow.scene.hands.acts().await, [""; 0]);
+}
+
+pub(super) async fn the_upkeep_is_bounded_and_goes_on<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.begun(TRIP).await;
+    for number in 0..7 {
+        flow.send(signal(TRIP, &format!("held-{number}"))).await;
+    }
+    assert!(flow.quarantine(TRIP, 1).await);
+    for number in 0..7 {
+        flow.send(signal(&format!("a-{number}"), "a")).await;
+        flow.send(signal(&format!("z-{number}"), "a")).await;
+    }
+    flow.scene.advance(10_000);
+    let first = flow.store().keep_inputs(3, HOUR).await.unwrap();
+    assert!(first.more && first.expired <= 3, "{first:?}");
+    assert_eq!(flow.keep(3).await, (0, 14 - first.expired));
+    assert_eq!(flow.waiting(TRIP).await.len(), 7);
+    assert_eq!(flow.store().waiting_inputs(None, None, 99).await.unwrap(), []);
+}
+
+pub(super) async fn upkeep_with_nothing_to_do_writes_nothing<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.begun(TRIP).await;
+    flow.send(signal(TRIP, "a")).await;
+    flow.send(signal("trip-9", "young")).await;
+    let before = flow.scene.hands.commits().await;
+    assert_eq!(flow.store().keep_inputs(9, HOUR).await.unwrap(), Kept::default());
+    assert_eq!(flow.scene.hands.commits().await, before);
+}

@@ -1,0 +1,120 @@
+//! What people see of workflows and of what waits for them.
+
+use counterfoil_core::domain::workflow::{InputKind, Status};
+use counterfoil_core::port::Workflows;
+use counterfoil_core::port::workflow::{Decision, ListedWorkflow, WorkflowFilter};
+
+use super::WorkflowHands;
+use super::flow::{Flow, TRIP, decided, input, program, signal, start, started, timer};
+
+impl<H: WorkflowHands> Flow<H> {
+    async fn list(&self, filter: WorkflowFilter) -> Vec<String> {
+        let listed = self.store().workflows(filter).await.unwrap();
+        listed.into_iter().map(|one| one.stream).collect()
+    }
+}
+
+pub(super) async fn workflows_are_listed_by_filter_and_cursor<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    for stream in ["trip-3", "trip-1", "trip-2", "trip-10"] {
+        flow.begun(stream).await;
+    }
+    flow.end("trip-2", 1).await;
+    assert!(flow.quarantine("trip-3", 1).await);
+    flow.send(input("tour-1", "start", InputKind::Start, "tour", "x")).await;
+    let mut tour = flow.step("tour-1", 0, vec![decided("start", InputKind::Start, "tour", "x")]);
+    tour.program = program("tour/2");
+    assert_eq!(flow.try_step(tour).await, Ok(()));
+    let all = WorkflowFilter { limit: 9, ..WorkflowFilter::default() };
+    let every = ["tour-1", "trip-1", "trip-10", "trip-2", "trip-3"];
+    assert_eq!(flow.list(all.clone()).await, every);
+    assert_eq!(flow.list(WorkflowFilter { limit: 2, ..all.clone() }).await, every[..2]);
+    let after = WorkflowFilter { after: Some("trip-1".into()), limit: 2, ..all.clone() };
+    assert_eq!(flow.list(after).await, every[2..4]);
+    let named = WorkflowFilter { name: Some("tour".into()), ..all.clone() };
+    assert_eq!(flow.list(named).await, ["tour-1"]);
+    for (status, found) in [
+        (Status::Running, &["tour-1", "trip-1", "trip-10"][..]),
+        (Status::Completed, &["trip-2"][..]),
+        (Status::Failed, &[][..]),
+        (Status::Quarantined, &["trip-3"][..]),
+    ] {
+        let filter = WorkflowFilter { status: Some(status), ..all.clone() };
+        assert_eq!(flow.list(filter).await, found, "{status:?}");
+    }
+    let both = WorkflowFilter {
+        name: Some("trip".into()),
+        status: Some(Status::Running),
+        after: Some("trip-1".into()),
+        ..all
+    };
+    assert_eq!(flow.list(both).await, ["trip-10"]);
+}
+
+pub(super) async fn one_workflow_is_told<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    let told = |of: &'static str| {
+        let store = flow.store().clone();
+        async move { store.workflow(of).await.unwrap() }
+    };
+    assert_eq!(told(TRIP).await, None);
+    flow.send(start(TRIP)).await;
+    let waits = ListedWorkflow {
+        stream: TRIP.into(),
+        program: "trip".into(),
+        status: None,
+        head: 0,
+        reason: None,
+        input: None,
+        changed_at: None,
+    };
+    assert_eq!(told(TRIP).await, Some(waits.clone()));
+    flow.scene.advance(5);
+    let at = flow.in_secs(0);
+    flow.commit(TRIP, 0, vec![started()]).await;
+    let (program, status) = ("trip/1".to_owned(), Some(Status::Running));
+    let runs = ListedWorkflow { program, status, head: 1, changed_at: Some(at), ..waits };
+    assert_eq!(told(TRIP).await, Some(runs.clone()));
+    let filter = WorkflowFilter { limit: 9, ..WorkflowFilter::default() };
+    assert_eq!(flow.store().workflows(filter).await.unwrap(), [runs]);
+    flow.end(TRIP, 1).await;
+    assert_eq!(told(TRIP).await.unwrap().status, Some(Status::Completed));
+    flow.send(signal("trip-9", "orphan")).await;
+    let orphaned = told("trip-9").await.unwrap();
+    assert_eq!((orphaned.status, orphaned.program.as_str()), (None, ""));
+}
+
+pub(super) async fn what_waits_is_listed_in_pages<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(start(TRIP)).await;
+    let due = flow.in_secs(10);
+    let timers = vec![timer(1, "late", due)];
+    flow.commit(TRIP, 0, vec![Decision { timers, ..started() }]).await;
+    for id in ["b", "a", "c"] {
+        flow.send(signal(TRIP, id)).await;
+    }
+    let ids = |after: Option<&str>, limit| {
+        let after = after.map(|id| (TRIP.to_owned(), id.to_owned()));
+        let store = flow.store().clone();
+        async move {
+            let waiting = store.waiting_inputs(Some(TRIP), after, limit).await.unwrap();
+            waiting.into_iter().map(|input| input.id).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(ids(None, 2).await, ["a", "b"]);
+    assert_eq!(ids(Some("b"), 2).await, ["c", "timer:1:late"]);
+    assert_eq!(ids(Some("timer:1:late"), 2).await, [""; 0]);
+    let waiting = flow.store().waiting_inputs(Some(TRIP), None, 9).await.unwrap();
+    let timer = &waiting[3];
+    assert_eq!((timer.kind.as_str(), timer.name.as_str()), ("timer", "late"));
+    assert_eq!((timer.due_at, timer.is_served), (Some(due), true));
+    for number in 0..3 {
+        flow.send(signal(&format!("orphan-{number}"), "a")).await;
+    }
+    let first = flow.store().waiting_inputs(None, None, 2).await.unwrap();
+    let streams: Vec<_> = first.iter().map(|input| input.stream.as_str()).collect();
+    assert_eq!(streams, ["orphan-0", "orphan-1"]);
+    let after = Some(("orphan-1".to_owned(), "a".to_owned()));
+    let rest = flow.store().waiting_inputs(None, after, 2).await.unwrap();
+    assert_eq!((rest.len(), rest[0].stream.as_str()), (1, "orphan-2"));
+}

@@ -1,0 +1,230 @@
+//! Steps of workflows in memory: written whole or not at all.
+//!
+//! Guarantees: everything that refuses a step is looked at before its first row is written. Does
+//! not: decide.
+
+use std::collections::BTreeSet;
+
+use counterfoil_core::domain::workflow::{InputKind, Status};
+use counterfoil_core::domain::{CommandId, CommandRefused, Event, Micros, Stream};
+use counterfoil_core::port::workflow::{
+    Decision, ListedWorkflow, Quarantine, RETRY_VERB, Step, StepRefused, WorkflowFilter, canceller,
+};
+use counterfoil_core::port::{Act, Actor, Deed};
+
+use super::input::event_row;
+use super::rows::{Rows, StreamEntry};
+
+impl Rows {
+    pub(super) fn step(&mut self, step: Step, max: usize, now: Micros) -> Result<(), StepRefused> {
+        self.check_head(&step)?;
+        self.check_inputs(&step)?;
+        let ids = self.check_commands(&step, max)?;
+        let Step { stream, program, at, decisions, status, snapshot, owner, lease, .. } = step;
+        let begins = !self.streams.contains_key(stream.as_str());
+        let mut head = step.expected_seq;
+        let mut cancel = Vec::new();
+        for (mut decision, ids) in decisions.into_iter().zip(ids) {
+            cancel.append(&mut decision.cancel);
+            head = self.write_decision(&stream, head, decision, ids, at, now);
+        }
+        let is_held = lease.as_micros() > 0 && !status.has_ended();
+        let lease = is_held.then(|| (owner, now.plus(lease)));
+        let row = StreamEntry {
+            program,
+            status,
+            head,
+            lease,
+            reason: None,
+            input: None,
+            changed_at: now,
+        };
+        self.streams.insert(stream.to_string(), row);
+        if begins {
+            self.serve(stream.as_str());
+        }
+        if let Some(snapshot) = snapshot {
+            let at = (stream.to_string(), snapshot.program.to_string());
+            self.snapshots.insert(at, snapshot);
+        }
+        for command in cancel {
+            let command_id = command.to_string();
+            let deed = Deed { command_id, act: Act::Cancel, by_filter: true };
+            let _left_alone = self.act_all(&[deed], &canceller(&stream), now);
+        }
+        if status.has_ended() {
+            let of_stream = |of: &str| of == stream.as_str();
+            self.inputs.retain(|at, it| !(of_stream(&at.0) && it.kind == InputKind::Timer));
+        }
+        Ok(())
+    }
+
+    fn check_head(&self, step: &Step) -> Result<(), StepRefused> {
+        let (stream, expected) = (step.stream.to_string(), step.expected_seq);
+        let moved = |actual| StepRefused::Moved { stream: stream.clone(), expected, actual };
+        let taken =
+            || StepRefused::Taken { stream: stream.clone(), program: step.program.to_string() };
+        match self.streams.get(&stream) {
+            Some(row) if row.head != expected || row.status == Status::Quarantined => {
+                Err(moved(row.head))
+            }
+            Some(row) if row.program != step.program => Err(taken()),
+            Some(_) if expected == 0 => Err(moved(0)),
+            Some(_) => Ok(()),
+            None if expected != 0 => Err(moved(0)),
+            None if self.head(&stream) > 0 => Err(taken()),
+            None => Ok(()),
+        }
+    }
+
+    /// Each input waits, was never decided, and comes once.
+    fn check_inputs(&self, step: &Step) -> Result<(), StepRefused> {
+        let stream = step.stream.to_string();
+        let mut seen = BTreeSet::new();
+        for Decision { input, .. } in &step.decisions {
+            let waits = self.inputs.contains_key(&(stream.clone(), input.clone()));
+            let is_new = seen.insert(input) && self.caused_by(&stream, input).is_none();
+            if !(waits && is_new) {
+                return Err(StepRefused::Gone { stream, id: input.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids of the commands of each decision.
+    fn check_commands(&self, step: &Step, max: usize) -> Result<Vec<Vec<CommandId>>, StepRefused> {
+        let mut head = step.expected_seq;
+        let mut all = Vec::new();
+        for decision in &step.decisions {
+            head = last_of(head, decision);
+            let mut ids = Vec::new();
+            for (idx, command) in decision.commands.iter().enumerate() {
+                let id = CommandId::of_decision(&step.stream, head, idx);
+                let id = id.map_err(CommandRefused::Id)?;
+                command.check(max)?;
+                let text = id.as_str();
+                if self.n_of(text).is_some() || self.archived.contains_key(text) {
+                    return Err(StepRefused::IdTaken { id: id.to_string() });
+                }
+                ids.push(id);
+            }
+            all.push(ids);
+        }
+        Ok(all)
+    }
+
+    /// Writes a decision; the head after it.
+    fn write_decision(
+        &mut self,
+        stream: &Stream,
+        head: i64,
+        decision: Decision,
+        ids: Vec<CommandId>,
+        at: Micros,
+        now: Micros,
+    ) -> i64 {
+        let last = last_of(head, &decision);
+        let Decision { input, event, decided, events, commands, timers, unset, .. } = decision;
+        self.inputs.remove(&(stream.to_string(), input.clone()));
+        let own = std::iter::once((Event { cause: Some(input), ..event }, decided));
+        let bare = |event| (Event { cause: None, ..event }, None);
+        let all = own.chain(events.into_iter().map(bare));
+        for (seq, (event, decided)) in (head + 1..).zip(all) {
+            let mut row = event_row(stream, seq, event, decided, at);
+            if seq == last {
+                row.commands = i64::try_from(commands.len()).unwrap_or(i64::MAX);
+            }
+            self.events.insert((stream.to_string(), seq), row);
+        }
+        for ((command, id), idx) in commands.into_iter().zip(ids).zip(0..) {
+            self.insert(id, command, Some((stream.clone(), last, idx)), now);
+        }
+        for id in unset {
+            let at = (stream.to_string(), id);
+            if self.inputs.get(&at).is_some_and(|it| it.kind == InputKind::Timer) {
+                self.inputs.remove(&at);
+            }
+        }
+        for (id, name, due_at) in timers {
+            self.put_input(stream.as_str(), id, InputKind::Timer, name, (None, Some(due_at)), now);
+        }
+        last
+    }
+
+    pub(super) fn quarantine(&mut self, quarantine: Quarantine, now: Micros) -> bool {
+        let Quarantine { stream, program, expected_seq, reason, input } = quarantine;
+        let head = self.head(stream.as_str());
+        let row = self.streams.get(stream.as_str());
+        let (program, head) = match row {
+            Some(row) if row.status != Status::Running || row.head != expected_seq => return false,
+            Some(row) => (row.program.clone(), row.head),
+            None if expected_seq != 0 && expected_seq != head => return false,
+            None => (program, head),
+        };
+        let row = StreamEntry {
+            program,
+            status: Status::Quarantined,
+            head,
+            lease: None,
+            reason: Some(reason),
+            input: (!input.is_empty()).then_some(input),
+            changed_at: now,
+        };
+        self.streams.insert(stream.to_string(), row);
+        self.serve(stream.as_str());
+        true
+    }
+
+    pub(super) fn retry_workflow(&mut self, stream: &Stream, actor: &Actor, now: Micros) -> bool {
+        let name = stream.as_str();
+        let Some(row) = self.streams.get_mut(name) else { return false };
+        if row.status != Status::Quarantined {
+            return false;
+        }
+        (row.status, row.changed_at) = (Status::Running, now);
+        (row.reason, row.input) = (None, None);
+        if row.head == 0 {
+            self.streams.remove(name);
+        }
+        self.serve(name);
+        let change = (Status::Quarantined.name(), Status::Running.name());
+        self.record_act((RETRY_VERB, name), change, &actor.name, &actor.reason, now);
+        true
+    }
+
+    pub(super) fn workflows(&self, filter: &WorkflowFilter) -> Vec<ListedWorkflow> {
+        let later = |stream: &String| filter.after.as_ref().is_none_or(|after| stream > after);
+        let fits = |row: &StreamEntry| {
+            filter.name.as_ref().is_none_or(|name| row.program.name() == name)
+                && filter.status.is_none_or(|status| row.status == status)
+        };
+        let found = self.streams.iter().filter(|(stream, row)| later(stream) && fits(row));
+        found.take(filter.limit).map(|(stream, row)| row.listed(stream)).collect()
+    }
+
+    pub(super) fn workflow(&self, stream: &str) -> Option<ListedWorkflow> {
+        if let Some(row) = self.streams.get(stream) {
+            return Some(row.listed(stream));
+        }
+        let has_cause = self.events_of(stream).any(|event| event.cause.is_some());
+        if !has_cause && self.inputs_of(stream).next().is_none() {
+            return None;
+        }
+        let starts = self.inputs_of(stream).filter(|(_, it)| it.kind == InputKind::Start);
+        let start = starts.min_by_key(|(_, it)| it.arrival);
+        Some(ListedWorkflow {
+            stream: stream.to_owned(),
+            program: start.map(|(_, it)| it.name.clone()).unwrap_or_default(),
+            status: None,
+            head: self.head(stream),
+            reason: None,
+            input: None,
+            changed_at: None,
+        })
+    }
+}
+
+/// The seq of the last event of a decision after `head`.
+fn last_of(head: i64, decision: &Decision) -> i64 {
+    head + 1 + i64::try_from(decision.events.len()).unwrap_or(i64::MAX - 1)
+}

@@ -1,0 +1,2 @@
+-- by rowid.
+DELETE FROM counterfoil_input WHERE rowid = ?1;
