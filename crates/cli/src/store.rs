@@ -174,6 +174,10 @@ impl Store for OpenStore {
         each!(self, open => open.source())
     }
 
+    fn rows_max(&self) -> usize {
+        each!(self, open => open.rows_max())
+    }
+
     fn now(&self) -> Result<Micros, StoreError> {
         each!(self, open => open.now())
     }
@@ -221,6 +225,10 @@ impl Store for OpenStore {
 
     async fn remaining(&self, destinations: &[Destination]) -> Result<Remaining, StoreError> {
         each!(self, open => open.remaining(destinations).await)
+    }
+
+    async fn is_busy(&self, destinations: &[Destination]) -> Result<bool, StoreError> {
+        each!(self, open => open.is_busy(destinations).await)
     }
 
     async fn report(&self, command_id: &CommandId, report: Report) -> Result<Reported, StoreError> {

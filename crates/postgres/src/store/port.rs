@@ -71,6 +71,11 @@ impl Store for PostgresStore {
         Arc::clone(&self.inner.source)
     }
 
+    /// Nobody waits for the rows that an exchange holds.
+    fn rows_max(&self) -> usize {
+        1024
+    }
+
     fn now(&self) -> Result<Micros, StoreError> {
         Ok(self.inner.now())
     }
@@ -132,6 +137,12 @@ impl Store for PostgresStore {
 
     async fn remaining(&self, destinations: &[Destination]) -> Result<Remaining, StoreError> {
         snapshot!(self, |tx| read::due::remaining(tx, destinations))
+    }
+
+    async fn is_busy(&self, destinations: &[Destination]) -> Result<bool, StoreError> {
+        let tx = self.inner.pool.glance().await?;
+        let at_work = read::due::at_work(&tx, destinations).await;
+        Ok(self.done(tx, at_work).await? || self.remaining(destinations).await?.busy > 0)
     }
 
     async fn report(&self, command_id: &CommandId, report: Report) -> Result<Reported, StoreError> {
