@@ -26,7 +26,7 @@
 //! ```no_run
 //! use counterfoil_console::{Api, ApiOptions, Role, Token};
 //! # async fn serve(
-//! #     store: impl counterfoil_core::port::Store, secret: &str,
+//! #     store: impl counterfoil_core::port::Audited + counterfoil_core::port::Archive, secret: &str,
 //! # ) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut options = ApiOptions::default();
 //! options.tokens.push(Token::new("shipping", Role::Receipt, secret)?);
