@@ -222,6 +222,15 @@ where
     let erased = scene.store.erase("known", ann(), "asked", change).await.unwrap();
     assert!(matches!(erased, Erased::Archived(_)), "{erased:?}");
     scene.seals().await;
+    // What is said of it afterwards, too; why it was erased the first time stays.
+    scene.report("known", ReceiptOutcome::Rejected).await;
+    scene.advance(1);
+    scene.did("known", Act::Resolve(Verdict::Completed { result: None })).await;
+    scene.seals().await;
+    let change = keep::erasing(&scene.store, "known").await.unwrap();
+    let erased = scene.store.erase("known", ann(), "asked again", change).await.unwrap();
+    assert!(matches!(erased, Erased::Archived(_)), "{erased:?}");
+    scene.seals().await;
     let report = scene.audited(How::default().full()).await;
     assert_eq!(report.checked.archived, 4);
 }
