@@ -25,8 +25,9 @@
 //!
 //! ```no_run
 //! use counterfoil_console::{Api, ApiOptions, Role, Token};
+//! # use counterfoil_core::port::{Archive, Audited};
 //! # async fn serve(
-//! #     store: impl counterfoil_core::port::Audited + counterfoil_core::port::Archive, secret: &str,
+//! #     store: impl Audited + Archive, secret: &str,
 //! # ) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut options = ApiOptions::default();
 //! options.tokens.push(Token::new("shipping", Role::Receipt, secret)?);
