@@ -28,8 +28,9 @@
 //!
 //! ```no_run
 //! use counterfoil_console::{Api, ApiOptions, Role, Token};
+//! # use counterfoil_core::port::{Archive, Audited, Workflows};
 //! # async fn serve(
-//! #     store: impl counterfoil_core::port::Workflows, secret: &str,
+//! #     store: impl Audited + Archive + Workflows, secret: &str,
 //! # ) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut options = ApiOptions::default();
 //! options.tokens.push(Token::new("shipping", Role::Receipt, secret)?);

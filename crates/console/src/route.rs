@@ -12,7 +12,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{get, post};
-use counterfoil_core::port::Workflows;
+use counterfoil_core::port::{Archive, Audited, Workflows};
 
 use crate::caller::{Callers, Role, admit};
 use crate::desk::Desk;
@@ -25,7 +25,10 @@ const REPORTERS: &[Role] = &[Role::Receipt, Role::Operator];
 const READERS: &[Role] = &[Role::Read, Role::Operator];
 const OPERATORS: &[Role] = &[Role::Operator];
 
-pub(crate) fn router<S: Workflows>(desk: Arc<Desk<S>>, callers: &Arc<Callers>) -> Router {
+pub(crate) fn router<S: Audited + Archive + Workflows>(
+    desk: Arc<Desk<S>>,
+    callers: &Arc<Callers>,
+) -> Router {
     let only = |roles| from_fn_with_state((Arc::clone(callers), roles), admit);
     let open = Router::new()
         .route("/livez", get(health::livez))

@@ -45,12 +45,20 @@ impl Audited for OpenStore {
         each!(self, open => open.contradictions(after, limit).await)
     }
 
+    async fn numbers(&self, command_ids: &[String]) -> Result<Vec<Option<i64>>, StoreError> {
+        each!(self, open => open.numbers(command_ids).await)
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         each!(self, open => open.sealed().await)
     }
 
     async fn save_seal(&self, version: i64, seal: &str) -> Result<bool, StoreError> {
         each!(self, open => open.save_seal(version, seal).await)
+    }
+
+    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
+        each!(self, open => open.reseal(version, seal, actor).await)
     }
 
     async fn mend(&self, command_ids: &[String], actor: Actor) -> Result<u64, StoreError> {

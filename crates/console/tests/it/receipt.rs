@@ -7,6 +7,7 @@ use counterfoil_core::domain::Outcome;
 use counterfoil_core::port::Workflows;
 use serde_json::{Value, json};
 
+use crate::client::{request, send};
 use crate::scene::{OPS, Scene, completed};
 
 over_both_stores!(
@@ -16,6 +17,7 @@ over_both_stores!(
     a_report_after_a_settle_is_compared_with_it,
     another_outcome_is_409_and_kept_and_the_audit_shows_it,
     an_archived_id_is_compared_with_its_tombstone,
+    what_is_said_of_an_archived_one_is_audited_and_resolved,
     a_command_never_heard_of_is_404,
     the_result_is_the_text_that_was_sent,
     an_operator_may_report_too,
@@ -103,6 +105,24 @@ async fn an_archived_id_is_compared_with_its_tombstone<S: Workflows>(scene: Scen
     scene.report(&refused("old")).await.refused(409, "CF1013");
     let fenced = json!({"command_id": "old", "outcome": "completed", "token": 7});
     scene.report(&fenced).await.refused(409, "CF1015");
+}
+
+async fn what_is_said_of_an_archived_one_is_audited_and_resolved<S: Workflows>(scene: Scene<S>) {
+    scene.bury("old", "completed");
+    let said = json!({"outcome": "completed", "evidence": "asked them"});
+    let resolve = async || {
+        let line = "POST /v1/commands/old/resolve";
+        send(scene.at, request(line, &[OPS], said.to_string().as_bytes())).await
+    };
+    resolve().await.refused(409, "CF1041");
+    scene.report(&refused("old")).await.refused(409, "CF1013");
+    let told = scene.get("/v1/audit", &[OPS]).await.json();
+    assert!(told.to_string().contains("CF0822"), "{told}");
+    assert_eq!(resolve().await.status, 200);
+    let told = scene.get("/v1/audit", &[OPS]).await.json();
+    assert!(!told.to_string().contains("CF0822"), "{told}");
+    assert_eq!(told["acknowledged"], 1);
+    resolve().await.refused(409, "CF1041");
 }
 
 async fn a_command_never_heard_of_is_404<S: Workflows>(scene: Scene<S>) {

@@ -3,8 +3,7 @@
 //! Guarantees: each row is judged and summed in one reading of it. Does not: write, except what it
 //! is asked to mend.
 
-use std::collections::BTreeSet;
-
+use super::contradicted::check_archived;
 use super::expect;
 use super::page::{Pages, goes_on};
 use super::reading::Reading;
@@ -12,7 +11,8 @@ use super::report::Findings;
 use super::seal::{Seal, Table, Tables, tell};
 use super::totals::{self, Counts};
 use crate::domain::laws::{
-    EventFacts, Violation, law, of_action, of_digested, of_event, of_lane, of_tombstone,
+    ContradictionFacts, EventFacts, Violation, law, of_action, of_digested, of_event, of_lane,
+    of_tombstone,
 };
 use crate::port::act::Actor;
 use crate::port::read::{Facts, FactsFrom};
@@ -28,7 +28,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
         check_events(self.store, self.page, &mut self.findings).await?;
         self.all_events().await?;
         check_lanes(self.store, self.page, &mut self.findings).await?;
-        self.contradictions(0, false).await?;
+        self.contradictions(0).await?;
         self.actions(0).await?;
         totals::of_all(self.store, &counts, &mut self.findings).await
     }
@@ -99,7 +99,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
                 self.old.tombstone(tombstone);
                 counts.tombstone(tombstone);
                 *self.recorded.entry(tombstone.destination.clone()).or_default() += 1;
-                self.kinds.add(&tombstone.kind, 1);
+                self.kinds.add(&tombstone.kind, &tombstone.command_id);
             }
             let Some(last) = tombstones.last() else { return Ok(()) };
             after = goes_on(&after, Some(last.command_id.clone()))?;
@@ -120,41 +120,23 @@ impl<S: Audited + Archive> Reading<'_, S> {
         }
     }
 
-    /// The contradictions after `after`: their sums, and, where `is_asked`, whether anybody has
-    /// looked into them.
-    pub(super) async fn contradictions(
-        &mut self,
-        mut after: i64,
-        is_asked: bool,
-    ) -> Result<(), StoreError> {
+    /// All contradictions: their sums, and whether anybody has looked into those of archived
+    /// commands; the others are judged with their commands.
+    async fn contradictions(&mut self, mut after: i64) -> Result<(), StoreError> {
         loop {
             let said = self.store.contradictions(after, self.page).await?;
-            for (id, said) in &said {
-                self.old.contradiction(id, said);
-                self.fresh.contradiction(id, said);
-            }
-            if is_asked {
-                let ids: BTreeSet<&String> = said.iter().map(|(id, _)| id).collect();
-                for id in ids {
-                    self.contradicted(id).await?;
-                }
-            }
+            self.sum(&said);
+            check_archived(self.store, &said, &mut self.findings).await?;
             let Some((_, last)) = said.last() else { return Ok(()) };
             after = goes_on(&after, last.arrival)?;
         }
     }
 
-    async fn contradicted(&mut self, id: &String) -> Result<(), StoreError> {
-        if self.findings.is_contradicted(id) {
-            return Ok(());
+    pub(super) fn sum(&mut self, said: &[(String, ContradictionFacts)]) {
+        for (id, said) in said {
+            self.old.contradiction(id, said);
+            self.fresh.contradiction(id, said);
         }
-        let Some(story) = self.store.show(id).await? else { return Ok(()) };
-        if story.contradicted && !story.archived {
-            let outcome = &story.listed.state;
-            let found = format!("command {id}: it is {outcome}, and a report said otherwise");
-            self.findings.add([Violation::of(&law::CONTRADICTED, vec![id.clone()], &found)]);
-        }
-        Ok(())
     }
 
     /// The acts of people after `after`: their sums, and whether their commands stand.

@@ -2,9 +2,10 @@
 //!
 //! Guarantees: it reads page by page in bounded memory, each page in one short snapshot; every
 //! violation has a code of `docs/laws.md`; [`audit()`] writes nothing, [`audit_sealed`] the seal
-//! and what it is asked to mend. Does not: look into archives, or prove that a receiver acted; see
-//! [`match_inbox`] for the receiver's own book.
+//! and what it is asked to mend. Does not: look into the files of archives, or prove that a
+//! receiver acted; see [`match_inbox`] for the receiver's own book.
 
+mod contradicted;
 mod expect;
 mod full;
 mod inbox;
@@ -19,6 +20,7 @@ pub mod seal;
 mod sealed;
 mod totals;
 
+pub use contradicted::audit_archived;
 pub use expect::Expect;
 pub use inbox::{BookEntry, InboxBook, InboxMatch, MatchError, match_inbox};
 pub use pass::{From, Pass, SealFate, WhyFull};
@@ -80,7 +82,8 @@ impl AuditOptions {
 }
 
 /// Checks every law of one store, and what the user's own queries expect. It reads everything and
-/// writes nothing; see [`audit_sealed`] for what goes on from the last one.
+/// writes nothing; see [`audit_sealed`] for what goes on from the last one, and [`audit_archived`]
+/// for what was said of archived commands.
 ///
 /// # Errors
 /// [`StoreError`] if the store cannot be read, or if a query of the user's own fails. A violation

@@ -23,10 +23,8 @@ pub(super) struct Reading<'a, S> {
     pub(super) fresh: Summing,
     /// The commands at or below the new horizon, and the archived ones.
     pub(super) recorded: Recorded,
-    /// The same, by kind.
+    /// The ids of the same, by kind.
     pub(super) kinds: Kinds,
-    /// Those above the new horizon that were seen, by kind.
-    pub(super) newer: Kinds,
     /// What an incremental reading's totals break, by the counts of the seal: it counts only if the
     /// seal stayed.
     pub(super) totals: Vec<Violation>,
@@ -45,9 +43,9 @@ impl<'a, S> Reading<'a, S> {
         let old = Summing::of(Window { after: LOWEST, to: Horizon { n, ..seal.horizon } });
         let fresh = Summing::of(Window { after: Horizon { n, ..seal.horizon }, to });
         let (findings, recorded) = (Findings::new(keep), Recorded::new());
-        let (kinds, newer) = (Kinds::default(), Kinds::default());
+        let kinds = Kinds::default();
         let totals = Vec::new();
-        Self { store, expect, page, findings, old, fresh, recorded, kinds, newer, totals }
+        Self { store, expect, page, findings, old, fresh, recorded, kinds, totals }
     }
 }
 

@@ -106,6 +106,16 @@ pub trait Audited: Store {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<(String, ContradictionFacts)>, StoreError>> + Send;
 
+    /// The `n` of each of these commands, 0 of an archived one; `None`: it is not known. In one
+    /// snapshot.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn numbers(
+        &self,
+        command_ids: &[String],
+    ) -> impl Future<Output = Result<Vec<Option<i64>>, StoreError>> + Send;
+
     /// The seal of the newest audit that held.
     ///
     /// # Errors
@@ -121,6 +131,18 @@ pub trait Audited: Store {
         &self,
         version: i64,
         seal: &str,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Writes a seal over the one of `version`, as [`Audited::save_seal`], in place of one that is
+    /// given up: recorded with the actor, as `reseal` of the store, in the same transaction.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn reseal(
+        &self,
+        version: i64,
+        seal: &str,
+        actor: Actor,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Gives each of these commands that stands in the outbox, with neither a delivery nor a

@@ -21,7 +21,7 @@ use crate::erasure::Erasure;
 use crate::mend::Mend;
 use crate::seal::Sealing;
 use crate::sql::Sql;
-use crate::{burial, entry, read, seal, tombstone};
+use crate::{burial, entry, erasure, read, seal, tombstone};
 
 impl Archive for SqliteStore {
     async fn ended(
@@ -76,6 +76,11 @@ impl Archive for SqliteStore {
         self.read(move |store, _| tombstone::after(store, after.as_deref(), limit)).await
     }
 
+    async fn erased(&self, command_ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        let ids = command_ids.to_vec();
+        self.read(move |store, _| erasure::erased(store, &ids)).await
+    }
+
     async fn erase(
         &self,
         command_id: &str,
@@ -122,13 +127,24 @@ impl Audited for SqliteStore {
         self.read(move |store, _| read::arrived::contradictions(store, after, limit)).await
     }
 
+    async fn numbers(&self, command_ids: &[String]) -> Result<Vec<Option<i64>>, StoreError> {
+        let ids = command_ids.to_vec();
+        self.read(move |store, _| read::arrived::numbers(store, &ids)).await
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         self.read(|store, _| seal::read(store)).await
     }
 
     async fn save_seal(&self, version: i64, seal: &str) -> Result<bool, StoreError> {
         let change = SealChange { version, seal: seal.to_owned() };
-        self.inner.queue.commit(Sealing(change)).await
+        self.inner.queue.commit(Sealing { change, reseal: None }).await
+    }
+
+    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
+        check_actor(&actor)?;
+        let change = SealChange { version, seal: seal.to_owned() };
+        self.inner.queue.commit(Sealing { change, reseal: Some(actor) }).await
     }
 
     async fn mend(&self, command_ids: &[String], actor: Actor) -> Result<u64, StoreError> {
