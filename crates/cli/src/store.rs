@@ -322,6 +322,10 @@ impl Store for OpenStore {
         each!(self, open => open.expected(sql, offset, limit).await)
     }
 
+    async fn expected_has(&self, sql: &str, ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        each!(self, open => open.expected_has(sql, ids).await)
+    }
+
     async fn known(&self, ids: &[String]) -> Result<Vec<bool>, StoreError> {
         each!(self, open => open.known(ids).await)
     }

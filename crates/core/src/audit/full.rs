@@ -4,7 +4,6 @@
 //! is asked to mend.
 
 use super::contradicted::check_archived;
-use super::expect;
 use super::page::{Pages, goes_on};
 use super::reading::Reading;
 use super::report::Findings;
@@ -64,7 +63,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
             }
             self.expected_back(&facts).await?;
         }
-        Ok(())
+        self.expected_rest().await
     }
 
     /// Makes what is lost uncertain; what stands then.
@@ -156,8 +155,16 @@ impl<S: Audited + Archive> Reading<'_, S> {
     }
 
     pub(super) async fn expected_back(&mut self, facts: &Facts) -> Result<(), StoreError> {
-        for expect in self.expect {
-            expect::back(self.store, expect, &facts.commands, &mut self.findings).await?;
+        for back in &mut self.back {
+            back.add(self.store, &facts.commands, &mut self.findings).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks for what [`Reading::expected_back`] has gathered.
+    pub(super) async fn expected_rest(&mut self) -> Result<(), StoreError> {
+        for back in &mut self.back {
+            back.look(self.store, &mut self.findings).await?;
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
             self.events_of(&facts).await?;
             self.expected_back(&facts).await?;
         }
-        Ok(())
+        self.expected_rest().await
     }
 
     /// The events that issued commands of this page, those between, and the one before.

@@ -110,6 +110,7 @@ async fn check_commands<S: Store>(
     page: usize,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
+    let mut back = expect::Back::of_all(expect, page);
     let mut pages = Pages::new(store, FactsFrom::default(), page);
     while let Some(facts) = pages.next().await? {
         for command in &facts.commands {
@@ -117,9 +118,12 @@ async fn check_commands<S: Store>(
             findings.checked.acknowledged += command.acknowledged().0 as u64;
             findings.add(of_command(command));
         }
-        for expect in expect {
-            expect::back(store, expect, &facts.commands, findings).await?;
+        for back in &mut back {
+            back.add(store, &facts.commands, findings).await?;
         }
+    }
+    for back in &mut back {
+        back.look(store, findings).await?;
     }
     Ok(())
 }

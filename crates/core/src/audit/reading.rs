@@ -3,7 +3,7 @@
 //! Guarantees: what is found, summed and counted belongs to one try; a try during which the seal
 //! moved is thrown away whole. Does not: read; `full` and `incremental` do.
 
-use super::expect::Expect;
+use super::expect::{Back, Expect};
 use super::kinds::Kinds;
 use super::report::Findings;
 use super::seal::{Seal, Summing, Window};
@@ -14,7 +14,8 @@ use crate::port::seal::Horizon;
 /// One reading of a store.
 pub(super) struct Reading<'a, S> {
     pub(super) store: &'a S,
-    pub(super) expect: &'a [Expect],
+    /// What is looked for in the answers of the user's own queries.
+    pub(super) back: Vec<Back<'a>>,
     pub(super) page: usize,
     pub(super) findings: Findings,
     /// The rows that the seal has summed.
@@ -44,8 +45,8 @@ impl<'a, S> Reading<'a, S> {
         let fresh = Summing::of(Window { after: Horizon { n, ..seal.horizon }, to });
         let (findings, recorded) = (Findings::new(keep), Recorded::new());
         let kinds = Kinds::default();
-        let totals = Vec::new();
-        Self { store, expect, page, findings, old, fresh, recorded, kinds, totals }
+        let (totals, back) = (Vec::new(), Back::of_all(expect, page));
+        Self { store, back, page, findings, old, fresh, recorded, kinds, totals }
     }
 }
 

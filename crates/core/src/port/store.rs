@@ -460,8 +460,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
 
     /// Which of these ids such a query answers. Default: reads the answer page by page, which
-    /// takes bounded memory and, for many ids and a long answer, much time; a database may look
-    /// the ids up in the query instead.
+    /// takes bounded memory and, for a long answer, much time; a database reads it once, or looks
+    /// the ids up in the query.
     ///
     /// # Errors
     /// As [`expected`](Self::expected).
