@@ -1,2 +1,2 @@
--- by sqlite_autoindex_counterfoil_input_1: a start that waits.
-SELECT name FROM counterfoil_input WHERE stream = ?1 AND kind = 'start';
+-- by sqlite_autoindex_counterfoil_input_1: the first start that waits.
+SELECT name FROM counterfoil_input WHERE stream = ?1 AND kind = 'start' ORDER BY rowid LIMIT 1;

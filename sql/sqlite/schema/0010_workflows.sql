@@ -145,7 +145,7 @@ BEGIN
         AND NOT (s.status = 'quarantined' AND EXISTS (SELECT 1 FROM counterfoil_event b
           WHERE b.stream = NEW.stream AND b.seq = 1
             AND NOT (b.kind GLOB 'start:*' AND b.cause IS NOT NULL))))
-    THEN RAISE(ABORT, 'CF0133 this stream is a workflow''s, which decides its own events: send it a signal, or append to another stream')
+    THEN RAISE(ABORT, 'CF0134 this stream is a workflow''s, which decides its own events: send it a signal, or append to another stream')
     WHEN NEW.seq IS NOT coalesce(
         (SELECT max(seq) FROM counterfoil_event WHERE stream = NEW.stream),
         (SELECT head FROM counterfoil_stream WHERE stream = NEW.stream), 0) + 1

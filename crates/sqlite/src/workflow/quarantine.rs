@@ -29,20 +29,22 @@ impl Work for SetAside {
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<bool> {
         let Quarantine { stream, program, expected_seq, reason, input } = &self.0;
         let stream = stream.as_str();
-        let (is_workflow, is_set_aside, head) =
-            group.sql(Sql::StreamStands)?.query_row([stream], |row| {
-                let is_set_aside = bytes(row, 2)? == Some(Status::Quarantined.name().as_bytes());
-                let is_workflow = bytes(row, 0)?.is_some();
-                let head = if is_workflow { int(row, 3)? } else { int(row, 4)? };
-                Ok((is_workflow, is_set_aside, head.unwrap_or(0)))
-            })?;
-        // Before its start was decided it is nowhere, whatever events stand there.
-        let is_there = head == *expected_seq || (!is_workflow && *expected_seq == 0);
-        if is_set_aside || !is_there {
+        let (status, head) = group.sql(Sql::StreamStands)?.query_row([stream], |row| {
+            let status = lossy(row, 2)?.filter(|_| bytes(row, 0).is_ok_and(|it| it.is_some()));
+            let head = if status.is_some() { int(row, 3)? } else { int(row, 4)? };
+            Ok((status, head.unwrap_or(0)))
+        })?;
+        let may_be = match status {
+            Some(status) => status == Status::Running.name() && head == *expected_seq,
+            // Before its start was decided it is nowhere, whatever events stand there.
+            None => *expected_seq == 0 || head == *expected_seq,
+        };
+        if !may_be {
             return Ok(false);
         }
         let now = group.now.get();
         let (name, version) = (program.name(), program.version());
+        let input = Some(input).filter(|input| !input.is_empty());
         let aside = params![stream, name, version, head, reason, input, now];
         group.sql(Sql::StreamQuarantine)?.execute(aside)?;
         group.sql(Sql::InputServe)?.execute(params![stream, None::<String>])?;
@@ -82,8 +84,8 @@ impl Work for TakeUp {
         }
         let action = Action { verb: RETRY_VERB, about: stream, actor: &self.actor.name };
         let reason = Some(self.actor.reason.as_str()).filter(|reason| !reason.is_empty());
-        let after = if never_began { "waiting" } else { Status::Running.name() };
-        insert_action(group, &action, reason, (Some(Status::Quarantined.name()), after))?;
+        let (before, after) = (Status::Quarantined.name(), Status::Running.name());
+        insert_action(group, &action, reason, (Some(before), after))?;
         Ok(true)
     }
 

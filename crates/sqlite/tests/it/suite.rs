@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use counterfoil_core::domain::Span;
+use counterfoil_core::domain::workflow::InputKind;
 use counterfoil_core::port::{BoxFuture, Clock as _};
 use counterfoil_sqlite::{Options, SqliteStore, init, open_own};
 use counterfoil_testkit::ManualClock;
-use counterfoil_testkit::exercise_store::Hands;
+use counterfoil_testkit::exercise_store::{Hands, WorkflowHands};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
@@ -116,6 +117,30 @@ impl Hands for SqliteHands {
     }
 }
 
+impl WorkflowHands for SqliteHands {
+    fn forge_input<'a>(
+        &'a self,
+        stream: &'a str,
+        id: &'a str,
+        kind: InputKind,
+        name: &'a str,
+    ) -> BoxFuture<'a, ()> {
+        let now = self.clock.machine().get();
+        let forge = "INSERT INTO counterfoil_input(stream, id, kind, name, workflow, recorded_at) \
+                     SELECT ?1, ?2, ?3, ?4, (SELECT workflow || '/' || version \
+                       FROM counterfoil_stream WHERE stream = ?1), ?5";
+        self.own().execute(forge, params![stream, id, kind.name(), name, now]).unwrap();
+        Box::pin(async {})
+    }
+
+    fn set_aside<'a>(&'a self, stream: &'a str, id: &'a str) -> BoxFuture<'a, ()> {
+        let aside = "UPDATE counterfoil_input SET workflow = NULL WHERE stream = ?1 AND id = ?2";
+        assert_eq!(self.own().execute(aside, [stream, id]).unwrap(), 1);
+        Box::pin(async {})
+    }
+}
+
 counterfoil_testkit::store_suite!(make);
 counterfoil_testkit::archive_suite!(make);
 counterfoil_testkit::audit_suite!(make);
+counterfoil_testkit::workflow_suite!(make);

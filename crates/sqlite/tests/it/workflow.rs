@@ -380,7 +380,7 @@ async fn a_workflows_events_are_not_appended_to() {
         .unwrap();
     let event = "INSERT INTO counterfoil_event(stream, seq, kind, body, commands, recorded_at)
                  VALUES ('t', 3, 'k', 'b', 0, 1764421200000000)";
-    assert!(order.execute(event, []).unwrap_err().to_string().contains("CF0133"));
+    assert!(order.execute(event, []).unwrap_err().to_string().contains("CF0134"));
     drop(order);
     // A start does not take a service's stream away from it.
     store.append(append("plain", 0)).await.unwrap().unwrap();
