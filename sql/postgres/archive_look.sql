@@ -1,9 +1,12 @@
--- by outbox_pkey from the cursor on, then receipt_pkey, delivery_pkey, stream_pkey,
+-- by outbox_pkey from the cursor on, then receipt_pkey, delivery_pkey, stream_pkey, input_pkey,
 -- contradiction_command and operator_action_about: which of the next commands ended before a time,
--- how long they are, and why they stay: a workflow's own, or contradicted with nobody who looked.
+-- how long they are, and why they stay: of a workflow that has not ended, or has an input that is
+-- not decided, or contradicted with nobody who looked.
 SELECT p.n, e.ended, p.bytes + e.bytes,
   e.ended AND EXISTS (SELECT 1 FROM cf.stream s
-    WHERE s.stream = p.stream AND s.workflow IS NOT NULL),
+    WHERE s.stream = p.stream AND s.workflow IS NOT NULL
+      AND ((s.status = 'completed' OR s.status = 'failed') IS NOT TRUE
+        OR EXISTS (SELECT 1 FROM cf.input i WHERE i.stream = p.stream))),
   e.ended AND EXISTS (SELECT 1 FROM cf.contradiction c
     WHERE c.command_id = p.command_id AND NOT EXISTS (SELECT 1 FROM cf.operator_action a
       WHERE a.about = p.command_id AND a.verb = 'resolve' AND a.recorded_at >= c.recorded_at

@@ -6,5 +6,5 @@ WITH past AS MATERIALIZED (
     AND (d.in_doubt = 0 OR d.available_at IS NOT NULL)
   ORDER BY d.expires_at, d.n LIMIT $2::bigint FOR UPDATE OF d SKIP LOCKED
 )
-SELECT p.n, o.command_id, p.expires_at, o.kind
+SELECT p.n, o.command_id, p.expires_at, o.kind, o.stream IS NOT NULL
 FROM past p JOIN cf.outbox o ON o.n = p.n ORDER BY p.expires_at, p.n;

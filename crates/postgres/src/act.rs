@@ -44,6 +44,7 @@ struct Known {
     ordering_key: Option<String>,
     expires_at: Option<Micros>,
     is_erased: bool,
+    is_of_stream: bool,
 }
 
 impl<'a> Acting<'a> {
@@ -87,7 +88,12 @@ impl Work for Acting<'_> {
     }
 }
 
-async fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> Result<Acted, Failure> {
+/// Does one deed.
+pub(crate) async fn act(
+    group: &mut Group<'_>,
+    deed: &Deed,
+    actor: &Actor,
+) -> Result<Acted, Failure> {
     let id = deed.command_id.as_str();
     let Some(known) = find(group, id).await? else {
         let archived = is_archived(group, id).await?;
@@ -118,7 +124,9 @@ async fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> Result<Acted,
     let before = stands.position;
     let terms = Terms::new(destination::stored(group, &known.destination).await?);
     let lane = lane.map(|lane| (lane, Some(terms.contract.on_parked)));
-    let subject = Subject { digests, lane, ..Subject::new(known.n, id, &known.destination) };
+    let is_of_stream = known.is_of_stream;
+    let subject = Subject::new(known.n, id, &known.destination);
+    let subject = Subject { digests, lane, is_of_stream, ..subject };
     let input = deed.act.input(actor, known.expires_at);
     let next = transition(&before, input, &terms, group.now);
     let after = match next {
@@ -153,6 +161,7 @@ async fn find(group: &Group<'_>, id: &str) -> Result<Option<Known>, Failure> {
         ordering_key: row::string(&row, 2),
         expires_at: row::time(&row, 3),
         is_erased: row::flag(&row, 4),
+        is_of_stream: row::flag(&row, 5),
     }))
 }
 

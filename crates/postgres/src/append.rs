@@ -124,8 +124,9 @@ impl Decision<'_> {
             tx.query(KNOWN, &[&ids]),
         )
         .await?;
-        let actual = head.and_then(|row| row::int(&row, 0)).unwrap_or(0);
-        if let Err(refused) = intent::check_version(&self.append, actual) {
+        let actual = head.as_ref().and_then(|row| row::int(row, 0)).unwrap_or(0);
+        let is_workflow = head.as_ref().is_some_and(|row| row::flag(row, 1));
+        if let Err(refused) = intent::check_place(&self.append, actual, is_workflow) {
             return Ok(refused);
         }
         let taken: Vec<&str> = taken.iter().filter_map(|row| row::text(row, 0)).collect();

@@ -204,6 +204,7 @@ async fn advance(
             let destination = command.destination.as_str();
             (Lane { destination, key: key.as_str() }, Some(looking.from.terms.contract.on_parked))
         }),
+        is_of_stream: command.stream.is_some(),
     };
     for attempted in &moved.attempted {
         position::insert_attempt(group, subject, attempted).await?;

@@ -100,12 +100,12 @@ impl Work for Exchanging<'_> {
         let alerts = alert::record(&mut group, exchange.announce.as_ref(), &parked).await?;
         group.flush().await?;
         tx.commit_with(taken.write(tx, &exchange.owner)).await?;
-        let wakes = alerts > 0 || !fresh.is_empty() || !early.is_empty();
+        let wakes = alerts > 0 || tx.has_input() || !fresh.is_empty() || !early.is_empty();
         Ok(Done { exchanged: done, taken, wakes })
     }
 
     /// What was handed back or put off may be due for others, and so are alerts, and what was freed
-    /// where this exchange claims nothing.
+    /// where this exchange claims nothing; and what a workflow waited for, for its runner.
     fn wakes(&self, done: &Done) -> bool {
         done.wakes || done.exchanged.settled.contains(&Settled::Open(State::Pending))
     }

@@ -41,6 +41,7 @@ mod url;
 mod user;
 mod wake;
 mod work;
+mod workflow;
 
 /// The code of the page about drivers, compiled.
 #[cfg(all(doctest, feature = "sqlx"))]

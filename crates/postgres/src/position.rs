@@ -16,6 +16,7 @@ use crate::group::Group;
 use crate::lane::{self, Lane};
 use crate::row::{self, micros};
 use crate::statement::{Statement, statement};
+use crate::workflow::input;
 
 const DELIVERY_ROW: Statement = statement!("delivery_row");
 const DELIVERY_ROWS: Statement = statement!("delivery_rows");
@@ -42,12 +43,15 @@ pub(crate) struct Subject<'a> {
     pub(crate) started_at: Option<Micros>,
     /// The lane, if it has an ordering key, and what a parked one does to it, where that is known.
     pub(crate) lane: Option<(Lane<'a>, Option<OnParked>)>,
+    /// Whether a decision of a stream issued it, which may be a workflow's that waits for it.
+    pub(crate) is_of_stream: bool,
 }
 
 impl<'a> Subject<'a> {
-    /// A command without digests, of no lane.
+    /// A command without digests, of no lane and no stream.
     pub(crate) const fn new(n: i64, command_id: &'a str, destination: &'a str) -> Self {
-        Self { n, command_id, destination, digests: None, started_at: None, lane: None }
+        let (digests, started_at, lane) = (None, None, None);
+        Self { n, command_id, destination, digests, started_at, lane, is_of_stream: false }
     }
 }
 
@@ -272,7 +276,8 @@ pub(crate) async fn end(group: &Group<'_>, open: &Delivery) -> Result<bool, Fail
     Ok(!group.tx.query(DELIVERY_END, &[&open.n, &token, &state]).await?.is_empty())
 }
 
-/// Inserts the receipt, at the server's time, and counts it.
+/// Inserts the receipt, at the server's time, and counts it; the first of a workflow's command
+/// becomes its input.
 pub(crate) async fn insert_receipt(
     group: &mut Group<'_>,
     subject: Subject<'_>,
@@ -302,6 +307,9 @@ pub(crate) async fn insert_receipt(
         )
         .await?;
     group.count(subject.destination, receipt.outcome);
+    if subject.is_of_stream {
+        input::of_receipts(group.tx, &vec![receipt.n], &vec![int(receipt.round)]).await?;
+    }
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use crate::store::Inner;
 use crate::tx::Tx;
 use crate::work::Work;
 
-const OUTBOX_NUMBER: Statement = statement!("outbox_number");
+const OUTBOX_REPORT: Statement = statement!("outbox_report");
 const OUTBOX_ROW: Statement = statement!("outbox_row");
 const ARCHIVED_LOCK: Statement = statement!("archived_lock");
 
@@ -50,10 +50,9 @@ impl Work for Reporting<'_> {
 impl Reporting<'_> {
     async fn take(&self, group: &mut Group<'_>) -> Result<Reported, Failure> {
         let id = self.command_id.as_str();
-        let number = group.tx.query_opt(OUTBOX_NUMBER, &[&id]).await?;
-        let Some(n) = number.and_then(|row| row::int(&row, 0)) else {
-            return self.take_archived(group).await;
-        };
+        let known = group.tx.query_opt(OUTBOX_REPORT, &[&id]).await?;
+        let known = known.and_then(|row| Some((row::int(&row, 0)?, row::flag(&row, 1))));
+        let Some((n, is_of_stream)) = known else { return self.take_archived(group).await };
         let Some(stands) = position::read(group, n).await? else {
             // Archived while it was looked for; else its rows were lost.
             return Ok(match self.take_archived(group).await? {
@@ -69,7 +68,8 @@ impl Reporting<'_> {
         }
         let lane = |key| (Lane { destination: &destination, key }, None);
         let lane = ordering_key.as_deref().map(lane);
-        let subject = Subject { digests, lane, ..Subject::new(n, id, &destination) };
+        let subject = Subject::new(n, id, &destination);
+        let subject = Subject { digests, lane, is_of_stream, ..subject };
         let report = Report { equals_earlier, ..self.report.clone() };
         // No rule about reports reads the terms.
         let terms = Terms::new(Contract::new(Idempotent::No));

@@ -11,7 +11,7 @@ use counterfoil_core::domain::{
     transition,
 };
 use counterfoil_core::port::store::{Claimed, Ended, ParkedNow, Renew, Settle, Settled};
-use futures_util::future::try_join;
+use futures_util::future::try_join3;
 
 use crate::failure::Failure;
 use crate::group::Group;
@@ -21,6 +21,7 @@ use crate::row::micros;
 use crate::statement::{Statement, statement};
 use crate::store::Inner;
 use crate::tx::Tx;
+use crate::workflow::input::of_receipts;
 
 const SETTLE_COMPLETED: Statement = statement!("settle_completed");
 
@@ -109,13 +110,22 @@ impl<'a> Settling<'a> {
             }
         }
         let settle = tx.query(SETTLE_COMPLETED, &columns);
-        if freed.is_empty() {
-            let ended = settle.await?;
-            return Ok(ended.iter().filter_map(|row| crate::row::int(row, 0)).collect());
-        }
         // Behind the settles and before the looks, in one round trip: who gets the turn is found.
-        let (ended, _) = try_join(settle, freed.give(tx, None)).await?;
+        let give =
+            async { if freed.is_empty() { Ok(()) } else { freed.give(tx, None).await.map(drop) } };
+        let (ended, ..) = try_join3(settle, self.give_inputs(tx), give).await?;
         Ok(ended.iter().filter_map(|row| crate::row::int(row, 0)).collect())
+    }
+
+    /// Plain receipts of commands of streams become inputs, where a workflow waits for them.
+    async fn give_inputs(&self, tx: &Tx<'_>) -> Result<(), Failure> {
+        let of_stream = self.plain.iter().filter(|(at, _)| is_of_stream(&self.settles[*at]));
+        let (numbers, rounds): (Vec<i64>, Vec<i32>) =
+            of_stream.map(|(_, receipt)| (receipt.n, int(receipt.round))).unzip();
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        of_receipts(tx, &numbers, &rounds).await.map(drop)
     }
 
     /// Settles the rest, with `ended` by [`Self::end_plain`]; in the order of the settles. What it
@@ -160,6 +170,11 @@ impl<'a> Settling<'a> {
     }
 }
 
+/// Whether a decision of a stream issued the command.
+fn is_of_stream(settle: &Settle) -> bool {
+    settle.claimed.command.stream.is_some()
+}
+
 /// The lane of a settle's command, and what a parked one does to it.
 fn lane(settle: &Settle) -> Option<(Lane<'_>, counterfoil_core::domain::contract::OnParked)> {
     let command = &settle.claimed.command;
@@ -183,6 +198,7 @@ async fn settle(
         digests: Some((claimed.digest, claimed.row_digest)),
         started_at: Some(settle.started_at),
         lane: lane(settle).map(|(lane, on_parked)| (lane, Some(on_parked))),
+        is_of_stream: is_of_stream(settle),
     };
     let stands = match held {
         Held::Ours(stands) => Some(*stands),

@@ -3,6 +3,7 @@
 //! Guarantees: what the `Store` port asks; clones share connections. Does not: keep anything in
 //! memory that a crash could lose.
 
+mod flows;
 mod port;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::time::ServerTime;
 use crate::tx::Tx;
 use crate::url::{self, Target};
 use crate::wake::Wake;
+use crate::workflow::keep::InputCursor;
 
 /// The longest that a migration may take, and wait for another one: it walks whole tables.
 pub(crate) const MIGRATION_MAX: Duration = Duration::from_secs(3_600);
@@ -91,6 +93,8 @@ pub(crate) struct Inner {
     pub(crate) agreed: Agreed,
     /// Where sweeps are among the lanes.
     pub(crate) lanes: LaneCursor,
+    /// Where the upkeep is among the inputs of workflows.
+    pub(crate) inputs: InputCursor,
     time: ServerTime,
     clock: Arc<dyn Clock>,
 }
@@ -207,6 +211,7 @@ impl PostgresStore {
             ear,
             agreed: Agreed::default(),
             lanes: LaneCursor::default(),
+            inputs: InputCursor::default(),
             time,
             clock,
         };

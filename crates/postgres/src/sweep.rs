@@ -45,6 +45,7 @@ struct Expired {
     command_id: String,
     expires_at: Micros,
     kind: String,
+    is_of_stream: bool,
 }
 
 impl Work for Sweep<'_> {
@@ -79,10 +80,11 @@ impl Work for Sweep<'_> {
         Ok(swept)
     }
 
-    /// A question is a relay's to ask, and an alert one's to send.
+    /// A question is a relay's to ask, an alert one's to send, and what expired may be a workflow's.
     fn wakes(&self, swept: &Swept) -> bool {
         (self.announce.is_some() && !swept.parked.is_empty())
             || swept.asking > 0
+            || !swept.expired.is_empty()
             || swept.promoted > 0
     }
 }
@@ -98,6 +100,7 @@ impl Sweep<'_> {
                 command_id: row::string(row, 1).unwrap_or_default(),
                 expires_at: row::time(row, 2).unwrap_or_default(),
                 kind: row::string(row, 3).unwrap_or_default(),
+                is_of_stream: row::flag(row, 4),
             };
             end(group, expired, swept).await?;
         }
@@ -106,7 +109,7 @@ impl Sweep<'_> {
 }
 
 async fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> Result<(), Failure> {
-    let Expired { n, command_id, expires_at, kind } = expired;
+    let Expired { n, command_id, expires_at, kind, is_of_stream } = expired;
     let Some(stands) = position::read(group, n).await? else { return Ok(()) };
     let digests = digests_of(group, n, &stands).await?;
     let Stands { position: before, destination, ordering_key, .. } = stands;
@@ -114,7 +117,8 @@ async fn end(group: &mut Group<'_>, expired: Expired, swept: &mut Swept) -> Resu
     let on_parked = Some(terms.contract.on_parked);
     let lane = |key| (Lane { destination: &destination, key }, on_parked);
     let lane = ordering_key.as_deref().map(lane);
-    let subject = Subject { digests, lane, ..Subject::new(n, &command_id, &destination) };
+    let subject = Subject::new(n, &command_id, &destination);
+    let subject = Subject { digests, lane, is_of_stream, ..subject };
     let next = transition(&before, Input::Swept { expires_at }, &terms, group.now);
     match position::write(group, subject, &before, next).await? {
         Written::Ended(_) => swept.expired.push((command_id, destination)),

@@ -56,6 +56,8 @@ struct MadeDue {
     anywhere: bool,
     /// Others should look, be it due now or later.
     news: bool,
+    /// A workflow got an input.
+    input: bool,
 }
 
 impl<'a> Tx<'a> {
@@ -103,6 +105,17 @@ impl<'a> Tx<'a> {
     /// Others should look after COMMIT, whatever is due when.
     pub(crate) fn has_news(&self) {
         self.due.lock().unwrap_or_else(PoisonError::into_inner).news = true;
+    }
+
+    /// A workflow got an input, at which its runner should look.
+    pub(crate) fn gave_input(&self) {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        (due.news, due.input) = (true, true);
+    }
+
+    /// Whether a workflow got an input.
+    pub(crate) fn has_input(&self) -> bool {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner).input
     }
 
     /// Where something was made due since the last question.

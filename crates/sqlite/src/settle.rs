@@ -45,13 +45,23 @@ pub(crate) fn settle(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result
     // A late one tells of the newest attempt's row only where that one left nothing.
     let digests = if is_own { subject.digests.or(stored) } else { stored.or(subject.digests) };
     let subject = Subject { digests, ..subject };
-    let next = transition(&before, input, &settle.terms, group.now);
+    let next = if settle.depends_on_who_asked() && is_waited_for(group, claimed)? {
+        transition(&before, input, &settle.terms.for_workflow(), group.now)
+    } else {
+        transition(&before, input, &settle.terms, group.now)
+    };
     Ok(match position::write(group, subject, &before, next)? {
         Written::Open(state) => Settled::Open(state),
         Written::Ended(outcome) => Settled::Ended(outcome),
         Written::Contradicted => Settled::Contradicted,
         Written::Ignored(reason) | Written::Refused(reason) => Settled::Ignored(reason),
     })
+}
+
+/// Whether the stream that issued the command is a workflow's.
+fn is_waited_for(group: &mut Group<'_>, claimed: &Claimed) -> rusqlite::Result<bool> {
+    let Some(stream) = &claimed.command.stream else { return Ok(false) };
+    group.sql(Sql::StreamRow)?.exists([stream.as_str()])
 }
 
 /// A settle so late that nothing but a tombstone is left: `Completed` is the receiver's own word,

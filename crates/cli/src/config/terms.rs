@@ -128,7 +128,9 @@ impl Reading<'_> {
     }
 
     fn on_refusal(&self) -> Result<OnRefusal, Failure> {
-        let Some(value) = &self.table().on_refusal else { return Ok(OnRefusal::Park) };
+        let Some(value) = &self.table().on_refusal else {
+            return Ok(OnRefusal::ByAsker);
+        };
         match self.text("on_refusal", value)?.as_str() {
             "park" => Ok(OnRefusal::Park),
             "reject" => Ok(OnRefusal::Reject),

@@ -31,8 +31,11 @@ pub enum Completion {
 pub enum OnRefusal {
     /// It ends the command.
     Reject,
-    /// It waits for a person as dead (default).
+    /// It waits for a person as dead.
     Park,
+    /// It ends a command whose workflow waits for it, which decides what follows; any other waits
+    /// for a person (default).
+    ByAsker,
 }
 
 /// What a parked command does to those behind it in its lane.
@@ -104,7 +107,7 @@ impl Contract {
             completion: Completion::Response,
             receipt_timeout: GIVE_UP_AFTER.times(1, 10),
             give_up_after: GIVE_UP_AFTER,
-            on_refusal: OnRefusal::Park,
+            on_refusal: OnRefusal::ByAsker,
             on_parked: OnParked::Block,
             habits: Habits::default(),
         }
@@ -171,6 +174,16 @@ impl Terms {
     #[must_use]
     pub fn new(contract: Contract) -> Self {
         Self { contract, pace: Pace::default() }
+    }
+
+    /// The same for a command whose workflow waits for it.
+    #[must_use]
+    pub fn for_workflow(&self) -> Self {
+        let mut terms = self.clone();
+        if terms.contract.on_refusal == OnRefusal::ByAsker {
+            terms.contract.on_refusal = OnRefusal::Reject;
+        }
+        terms
     }
 
     /// Whether a resend that starts `now` cannot act twice.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::announce::Announce;
 use crate::domain::{
-    Answer, Delivery, Destination, Digest, Micros, OutboxRow, Outcome, Reason, Seed, State, Terms,
+    Answer, Delivery, Destination, Digest, Micros, OnRefusal, OutboxRow, Outcome, Reason, Seed,
+    State, Terms,
 };
 
 /// A claimed command: everything an attempt needs, and everything its settle needs.
@@ -50,6 +51,18 @@ pub struct Settle {
     pub seed: Seed,
     /// The terms it is judged by.
     pub terms: Arc<Terms>,
+}
+
+impl Settle {
+    /// Whether it matters if a workflow waits for the command, so that a store looks only then: it
+    /// was issued by a stream and refused, and the contract leaves it to who asked. The terms are
+    /// [`Terms::for_workflow`] where one does.
+    #[must_use]
+    pub fn depends_on_who_asked(&self) -> bool {
+        matches!(&self.ended, Ended::Outcome(Outcome::Rejected { .. }))
+            && self.terms.contract.on_refusal == OnRefusal::ByAsker
+            && self.claimed.command.stream.is_some()
+    }
 }
 
 /// The renewal of one lease.

@@ -49,7 +49,7 @@ pub(crate) fn all_terms() -> Vec<Terms> {
     for idempotent in [Idempotent::Forever, day(), Idempotent::No] {
         for askable in [false, true] {
             for completion in [Completion::Response, Completion::Receipt, Completion::Accepted] {
-                for on_refusal in [OnRefusal::Park, OnRefusal::Reject] {
+                for on_refusal in [OnRefusal::Park, OnRefusal::Reject, OnRefusal::ByAsker] {
                     let mut terms = terms(idempotent.clone(), askable);
                     terms.contract.completion = completion;
                     terms.contract.on_refusal = on_refusal;

@@ -87,7 +87,7 @@ pub(super) async fn events(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx.query(EVENTS, &[&stream, &seq, &limit]).await?;
     let row = |row| {
-        let name = text(row, 6).unwrap_or_default();
+        let name = text(row, 7).unwrap_or_default();
         let stream = Stream::from_bytes(name.as_bytes());
         let stream = stream.map_err(|why| Failure::broken(format!("stream {name}: {why}")))?;
         event::row(row, &stream)

@@ -26,7 +26,7 @@ pub(crate) async fn load(
     rows.iter().map(|event| row(event, stream)).collect()
 }
 
-/// An event of a stream: seq, kind, body, cause, commands, recorded_at.
+/// An event of a stream: seq, kind, body, cause, commands, recorded_at, decided.
 pub(crate) fn row(row: &Row, stream: &Stream) -> Result<EventRow, Failure> {
     let seq = int(row, 0).unwrap_or(0);
     let kind = Kind::from_bytes(text(row, 1).unwrap_or_default().as_bytes());
@@ -39,7 +39,7 @@ pub(crate) fn row(row: &Row, stream: &Stream) -> Result<EventRow, Failure> {
         cause: string(row, 3),
         commands: int(row, 4).unwrap_or(0),
         recorded_at: time(row, 5).unwrap_or_default(),
-        decided: None,
+        decided: string(row, 6),
     })
 }
 

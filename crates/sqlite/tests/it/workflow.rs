@@ -5,10 +5,11 @@ use std::time::Duration;
 use counterfoil_core::domain::transition::{Report, Verdict};
 use counterfoil_core::domain::workflow::{InputKind, Program, Status};
 use counterfoil_core::domain::{
-    Command, CommandId, Event, Kind, Micros, Outcome, ReceiptOutcome, ResultBody, Span, Stream,
+    Command, CommandId, Event, Judge, Kind, Micros, OnRefusal, Outcome, ReceiptOutcome, ResultBody,
+    Span, State, Stream, Terms,
 };
 use counterfoil_core::port::archive::{Buried, Kept};
-use counterfoil_core::port::store::{Append, Exchange, Recorded, WriteRefused};
+use counterfoil_core::port::store::{Append, Exchange, Recorded, Settled, WriteRefused};
 use counterfoil_core::port::workflow::{
     Decision, DueFrom, DueInput, InputRefused, NewInput, Quarantine, Snapshot, Step, StepRefused,
 };
@@ -449,4 +450,33 @@ async fn an_input_stands_once_by_both_doors() {
     let sent = store.send_inputs(vec![go, other, kind]).await.unwrap();
     assert_eq!(sent, [Ok(Recorded::Repeated), Err(conflict.clone()), Err(conflict)]);
     assert_eq!(count(&folder, "input"), 0);
+}
+
+/// A person is asked about what was refused, unless a workflow is there to decide.
+#[tokio::test]
+async fn a_refusal_ends_a_command_whose_workflow_waits() {
+    let (_folder, store) = begun(1).await;
+    let service = Append {
+        stream: stream("plain"),
+        expected_seq: 0,
+        events: vec![Event::json("paid", &1).unwrap()],
+        commands: vec![Command::unnamed("shipping", "k", &1).unwrap()],
+    };
+    store.append(service).await.unwrap().unwrap();
+    let claimed = store.exchange(claim(2)).await.unwrap().claimed;
+    let refused = |one| settle(one, Outcome::Rejected { by: Judge::Status, reason: "400".into() });
+    let settles = claimed.iter().map(refused).collect();
+    let settled = store.exchange(Exchange { settles, ..Exchange::default() }).await.unwrap();
+    assert_eq!(settled.settled, [Settled::Ended("rejected"), Settled::Open(State::Dead)]);
+    assert_eq!(ids(&store).await, ["receipt:2:0"]);
+    // Where the contract says so it is parked all the same.
+    let (_folder, store) = begun(1).await;
+    let claimed = store.exchange(claim(1)).await.unwrap().claimed;
+    let mut one = refused(&claimed[0]);
+    let mut terms = Terms::clone(&one.terms);
+    terms.contract.on_refusal = OnRefusal::Park;
+    one.terms = terms.into();
+    let exchange = Exchange { settles: vec![one], ..Exchange::default() };
+    let settled = store.exchange(exchange).await.unwrap().settled;
+    assert_eq!(settled, [Settled::Open(State::Dead)]);
 }

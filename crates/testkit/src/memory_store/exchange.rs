@@ -5,7 +5,7 @@
 //! contract that is not the stored one.
 
 use counterfoil_core::domain::{
-    Destination, Digest, Input, Micros, Position, Reason, Seed, State, lane, transition,
+    Destination, Digest, Input, Micros, Position, Reason, Seed, State, Stream, lane, transition,
 };
 use counterfoil_core::port::Announce;
 use counterfoil_core::port::store::{
@@ -88,7 +88,14 @@ impl Rows {
         let digests = own.then_some((claimed.digest, claimed.row_digest));
         let beside =
             Beside { digests, started_at: Some(settle.started_at), now, keeps_turn: false };
-        match self.apply(n, transition(&position, input, &settle.terms, now), beside) {
+        let waits = |stream: &Stream| self.streams.contains_key(stream.as_str());
+        let is_waited_for =
+            settle.depends_on_who_asked() && claimed.command.stream.as_ref().is_some_and(waits);
+        let next = match is_waited_for {
+            true => transition(&position, input, &settle.terms.for_workflow(), now),
+            false => transition(&position, input, &settle.terms, now),
+        };
+        match self.apply(n, next, beside) {
             Change::Open(state) => Settled::Open(state),
             Change::Ended(outcome) => Settled::Ended(outcome),
             Change::Contradicted => Settled::Contradicted,
