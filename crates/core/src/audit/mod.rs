@@ -6,6 +6,7 @@
 //! [`match_inbox`] for the receiver's own book.
 
 mod expect;
+mod flows;
 mod full;
 mod inbox;
 mod incremental;
