@@ -68,8 +68,8 @@ pub enum WriteRefused {
     },
     /// The stream is a workflow's: its events are decided from inputs.
     #[error(
-        "stream {stream} is a workflow's, which decides its own events: send it a signal, or append \
-         to another stream"
+        "stream {stream} is a workflow's, which decides its own events: send it a signal, or \
+         append to another stream"
     )]
     WorkflowStream {
         /// The stream.
