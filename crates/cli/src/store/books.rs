@@ -3,11 +3,11 @@
 //! Guarantees: each method goes to the open store as it is. Does not: decide anything.
 
 use counterfoil_core::domain::EventRow;
-use counterfoil_core::domain::laws::ContradictionFacts;
+use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, Horizon, Sealed};
+use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
 use counterfoil_core::port::store::StoreError;
 
 use super::{OpenStore, each};
@@ -31,6 +31,22 @@ impl Audited for OpenStore {
         limit: usize,
     ) -> Result<Vec<EventRow>, StoreError> {
         each!(self, open => open.events(after, limit).await)
+    }
+
+    async fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> Result<Vec<FlowFacts>, StoreError> {
+        each!(self, open => open.flow_facts(from, limit).await)
+    }
+
+    async fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> Result<InputPage, StoreError> {
+        each!(self, open => open.input_facts(from, limit).await)
     }
 
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {

@@ -4,6 +4,7 @@
 //! is asked to mend.
 
 use super::contradicted::check_archived;
+use super::flows::Flows;
 use super::page::{Pages, goes_on};
 use super::reading::Reading;
 use super::report::Findings;
@@ -26,6 +27,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
         self.tombstones(&mut counts).await?;
         check_events(self.store, self.page, &mut self.findings).await?;
         self.all_events().await?;
+        self.inputs().await?;
         check_lanes(self.store, self.page, &mut self.findings).await?;
         self.contradictions(0).await?;
         self.actions(0).await?;
@@ -105,16 +107,18 @@ impl<S: Audited + Archive> Reading<'_, S> {
         }
     }
 
-    /// The events' own rows, for the sums.
+    /// The events' own rows, for the sums, and how those of workflows are built.
     async fn all_events(&mut self) -> Result<(), StoreError> {
+        let mut flows = Flows::default();
         let mut after: Option<(String, i64)> = None;
         loop {
             let events = self.store.events(after.clone(), self.page).await?;
             for event in &events {
                 self.old.event(event);
                 self.fresh.event(event);
+                flows.meet(self, event).await?;
             }
-            let Some(last) = events.last() else { return Ok(()) };
+            let Some(last) = events.last() else { return flows.finish(self).await };
             after = goes_on(&after, Some((last.stream.to_string(), last.seq)))?;
         }
     }

@@ -28,6 +28,8 @@ impl<S: Audited + Archive> Reading<'_, S> {
         let seen = self.ended(seal).await?;
         self.open(seal, seen, &mut lanes).await?;
         self.lanes(lanes).await?;
+        self.open_flows().await?;
+        self.inputs().await?;
         self.new_contradictions(seal.horizon.contradiction).await?;
         self.actions(seal.horizon.action).await?;
         self.recorded = totals::sum(std::mem::take(&mut self.recorded), &seal.recorded);

@@ -7,6 +7,7 @@
 
 mod contradicted;
 mod expect;
+mod flows;
 mod full;
 mod inbox;
 mod incremental;

@@ -11,7 +11,7 @@ use super::act::Actor;
 use super::archive::ActionRow;
 use super::read::Facts;
 use super::store::{Store, StoreError};
-use crate::domain::laws::ContradictionFacts;
+use crate::domain::laws::{ContradictionFacts, FlowFacts, InputFacts};
 use crate::domain::{EventRow, Micros};
 
 /// How far a store is complete: a row at or below it stands now, or will never.
@@ -55,6 +55,19 @@ pub struct Arrived {
     pub round: u32,
 }
 
+/// Which workflows an audit reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowsFrom {
+    /// After this status and stream.
+    pub after: Option<(String, String)>,
+    /// Those that have not completed only, in the order of status and stream; else all, in the
+    /// order of streams.
+    pub open_only: bool,
+}
+
+/// A page of inputs, and where the next one goes on; `None`: nowhere.
+pub type InputPage = (Vec<InputFacts>, Option<String>);
+
 /// A store that can be audited from where the last audit ended.
 pub trait Audited: Store {
     /// How far the store is complete. It waits a bounded time for writers that are under way;
@@ -84,6 +97,34 @@ pub trait Audited: Store {
         after: Option<(String, i64)>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<EventRow>, StoreError>> + Send;
+
+    /// What stands about workflows, at most `limit`, each in one snapshot. Default: none, for a
+    /// store without workflows.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<FlowFacts>, StoreError>> + Send {
+        let _ = (from, limit);
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// What stands about inputs that wait, at most `limit`, from the cursor of the page before on.
+    /// Default: none, for a store without workflows.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> impl Future<Output = Result<InputPage, StoreError>> + Send {
+        let _ = (from, limit);
+        std::future::ready(Ok((Vec::new(), None)))
+    }
 
     /// The acts of people after `after`, at most `limit`, in the order of arrival.
     ///

@@ -4,14 +4,14 @@
 //! relays of any process; every write is one member of the commit queue. Does not: write archives'
 //! files, nor judge what a seal says.
 
-use counterfoil_core::domain::laws::ContradictionFacts;
+use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::domain::{EventRow, Micros};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{
     ActionRow, Archive, Buried, EndedPage, Entry, Erased, SealChange, Tombstone,
 };
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, Horizon, Sealed};
+use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
 use counterfoil_core::port::store::StoreError;
 use rusqlite::OptionalExtension as _;
 
@@ -113,6 +113,22 @@ impl Audited for SqliteStore {
         limit: usize,
     ) -> Result<Vec<EventRow>, StoreError> {
         self.read(move |store, _| read::event::events(store, after, limit)).await
+    }
+
+    async fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> Result<Vec<FlowFacts>, StoreError> {
+        self.read(move |store, _| read::flow::flows(store, &from, limit)).await
+    }
+
+    async fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> Result<InputPage, StoreError> {
+        self.read(move |store, _| read::flow::inputs(store, from.as_deref(), limit)).await
     }
 
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use counterfoil_core::domain::laws::ContradictionFacts;
+use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::domain::{Delivery, Digest, EventRow, Micros, Span, State, Token};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, Horizon, Sealed};
+use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
 use counterfoil_core::port::store::StoreError;
 
 use super::MemoryStore;
@@ -43,6 +43,22 @@ impl Audited for MemoryStore {
                 rows.events.iter().filter(|(at, _)| after.as_ref().is_none_or(|it| *at > it));
             later.take(limit).map(|(_, event)| event.clone()).collect()
         })
+    }
+
+    async fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> Result<Vec<FlowFacts>, StoreError> {
+        self.read(|rows, _| rows.flow_facts(&from, limit))
+    }
+
+    async fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> Result<InputPage, StoreError> {
+        self.read(|rows, _| rows.input_facts(from.as_ref(), limit))
     }
 
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {

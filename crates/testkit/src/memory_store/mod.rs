@@ -9,6 +9,7 @@ mod archive;
 mod audited;
 mod exchange;
 mod facts;
+mod flow_facts;
 mod flow_rows;
 mod input;
 mod intent;

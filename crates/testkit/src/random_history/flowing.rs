@@ -1,11 +1,13 @@
 //! What runners of workflows, their senders and their upkeep do in the random histories.
 
-use counterfoil_core::domain::workflow::{InputKind, Program, Status, timer_input};
+use counterfoil_core::audit::{AuditOptions, How, audit_sealed};
+use counterfoil_core::domain::laws::Violation;
+use counterfoil_core::domain::workflow::{Decided, End, InputKind, Program, Status, timer_input};
 use counterfoil_core::domain::{Command, CommandId, Event, Kind, Span, Stream};
 use counterfoil_core::port::workflow::{
     Decision, DueFrom, NewInput, Quarantine, Snapshot, Step, WorkflowFilter,
 };
-use counterfoil_core::port::{Actor, Archive as _, Store as _, Workflows as _};
+use counterfoil_core::port::{Actor, Archive, Audited, Store as _, Workflows as _};
 
 use super::{Both, DESTINATIONS};
 use crate::exercise_store::WorkflowHands;
@@ -18,11 +20,19 @@ fn stream(name: &str) -> Stream {
     Stream::new(name).unwrap()
 }
 
+/// The decision ends its workflow; as what.
+fn end(decision: &mut Decision, end: End) -> Status {
+    let status = end.status();
+    let said = Decided::from_text(decision.decided.as_deref()).unwrap();
+    decision.decided = Decided { end: Some(end), ..said }.to_text();
+    status
+}
+
 fn program(text: &str) -> Program {
     Program::parse(text).unwrap()
 }
 
-impl<H: WorkflowHands> Both<H> {
+impl<H: WorkflowHands<Store: Audited>> Both<H> {
     fn input(&mut self) -> NewInput {
         let kind = self.dice.pick(&[InputKind::Start, InputKind::Signal, InputKind::Cancel]);
         let ids = ["start", "a", "b", "c", "d", "e", "receipt:1:0"];
@@ -42,24 +52,27 @@ impl<H: WorkflowHands> Both<H> {
         assert_eq!(self.store.send_inputs(inputs.clone()).await, memory, "{inputs:?}");
     }
 
-    /// A decision about an input that waits, or about none, which ends at `head`.
-    fn decision(&mut self, of: &str, waiting: &[String], head: &mut i64) -> Decision {
+    /// A decision about an input that waits, or about none, which ends at `head`; of one that has
+    /// ended nothing follows.
+    fn decision(&mut self, of: &str, waiting: &[String], head: &mut i64, ended: bool) -> Decision {
+        let begins = *head == 0;
         let stray = ["start".to_owned(), "a".to_owned()];
         let input = match waiting {
             [] => self.dice.pick(&stray),
             waiting if !self.dice.one_in(8) => self.dice.pick(waiting),
             _ => self.dice.pick(&stray),
         };
-        let events = self.dice.below(3);
+        let events = if ended { 0 } else { self.dice.below(3) };
         *head += 1 + i64::try_from(events).unwrap();
         let seq = *head;
-        let commands = (0..self.dice.below(3)).map(|_| self.unnamed()).collect();
+        let count = if ended { 0 } else { self.dice.below(3) };
+        let commands: Vec<_> = (0..count).map(|_| self.unnamed()).collect();
         let soon = Span::from_millis(i64::try_from(self.dice.below(20_000)).unwrap());
         let due_at = self.memory.now().unwrap().plus(soon);
         let name = self.dice.pick(&["late", "later"]);
         let timers: Vec<_> = self
             .dice
-            .one_in(2)
+            .one_in(if ended { u64::MAX } else { 2 })
             .then(|| (timer_input(seq, name), name.to_owned(), due_at))
             .into_iter()
             .collect();
@@ -73,11 +86,18 @@ impl<H: WorkflowHands> Both<H> {
             body: b"{}".to_vec(),
             cause: None,
         };
-        let own = Event { cause: Some(input.clone()), ..event("signal:trip") };
+        let kind = if begins { "start:trip" } else { "signal:trip" };
+        let own = Event { cause: Some(input.clone()), ..event(kind) };
+        let said = Decided {
+            ignored: ended.then(|| "it has ended".to_owned()),
+            events: u32::try_from(events).unwrap(),
+            labels: commands.iter().map(|command| command.kind.to_string()).collect(),
+            ..Decided::default()
+        };
         Decision {
             input,
             event: own,
-            decided: self.dice.pick(&[None, Some("{\"events\":1}".to_owned())]),
+            decided: said.to_text(),
             events: (0..events).map(|_| event("noted")).collect(),
             commands,
             timers,
@@ -99,6 +119,7 @@ impl<H: WorkflowHands> Both<H> {
         let of = self.dice.pick(&STREAMS);
         let row = self.memory.workflow(of).await.unwrap();
         let row = row.filter(|row| row.status.is_some());
+        let ended = row.as_ref().and_then(|row| row.status).filter(|status| status.has_ended());
         let (mut head, stands) = row.map_or((0, None), |row| (row.head, Some(row.program)));
         if self.dice.one_in(10) {
             head = i64::try_from(self.dice.below(4)).unwrap();
@@ -109,9 +130,13 @@ impl<H: WorkflowHands> Both<H> {
         let waiting: Vec<_> = waiting.into_iter().map(|input| input.id).collect();
         let (expected_seq, at) = (head, self.memory.now().unwrap());
         let count = 1 + self.dice.below(2);
-        let decisions = (0..count).map(|_| self.decision(of, &waiting, &mut head)).collect();
-        let ends = [Status::Completed, Status::Failed];
-        let status = if self.dice.one_in(9) { self.dice.pick(&ends) } else { Status::Running };
+        let mut decisions: Vec<_> =
+            (0..count).map(|_| self.decision(of, &waiting, &mut head, ended.is_some())).collect();
+        let mut status = ended.unwrap_or(Status::Running);
+        if ended.is_none() && self.dice.one_in(9) {
+            let ends = [End::Completed(1.into()), End::Failed("no seat".into())];
+            status = end(decisions.last_mut().unwrap(), self.dice.pick(&ends));
+        }
         let snapshot = self.dice.one_in(3).then(|| Snapshot {
             program: program.clone(),
             seq: head,
@@ -199,8 +224,7 @@ impl<H: WorkflowHands> Both<H> {
             let issued = memory.issued(&of, (1, 0), 99).await;
             assert_eq!(store.issued(&of, (1, 0), 99).await, issued);
         }
-        let acts = self.memory.look(|rows| rows.actions.len());
-        assert_eq!(self.hands.acts().await.len(), acts);
+        assert_eq!(acts(store).await, acts(memory).await);
     }
 
     /// One step of a history of workflows.
@@ -219,5 +243,24 @@ impl<H: WorkflowHands> Both<H> {
     pub(super) async fn end_of_flows(&mut self) {
         self.compare_flows().await;
         self.compare().await;
+        keeps_the_laws(&self.memory).await;
+        keeps_the_laws(&self.store).await;
+    }
+}
+
+/// What was recorded of people, decisions and the upkeep of inputs.
+async fn acts(store: &impl Audited) -> Vec<(String, String, String)> {
+    let acts = store.actions(0, 9999).await.unwrap();
+    let mut acts: Vec<_> = acts.into_iter().map(|act| (act.verb, act.about, act.actor)).collect();
+    acts.sort();
+    acts
+}
+
+/// Everything and what is open keep the laws of workflows; reports may well say two things here.
+async fn keeps_the_laws<S: Audited + Archive>(store: &S) {
+    for how in [How::default(), How::default().full()] {
+        let report = audit_sealed(store, AuditOptions::default().page(3), how).await.unwrap();
+        let of_flows = report.violations.iter().filter(|it| it.code.starts_with("CF088"));
+        assert_eq!(of_flows.collect::<Vec<_>>(), Vec::<&Violation>::new());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Guarantees: a failure names what was being done. Does not: check rules; cases do.
 
+use counterfoil_core::domain::contract::OnRefusal;
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, timer_input};
 use counterfoil_core::domain::{
     Command, Event, EventRow, Judge, Kind, Micros, Outcome, Span, Stream,
@@ -53,7 +54,7 @@ pub(super) fn book(body: &str) -> Command {
     Command { id: None, ..Command::bytes("x", SHOP, "flight.book", body).unwrap() }
 }
 
-/// Parks a command, which is surely not done.
+/// A refusal by a status: it ends a command of a workflow, unless the contract says that it parks.
 pub(super) fn refused_by_status() -> Outcome {
     Outcome::Rejected { reason: "HTTP 400".into(), by: Judge::Status }
 }
@@ -101,6 +102,13 @@ pub(super) struct Flow<H: WorkflowHands> {
 impl<H: WorkflowHands> Flow<H> {
     pub(super) async fn new(hands: H) -> Self {
         Self { scene: Scene::new(hands, forever()).await }
+    }
+
+    /// The same with a shop whose refusals park.
+    pub(super) async fn parking(hands: H) -> Self {
+        let mut terms = forever();
+        terms.contract.on_refusal = OnRefusal::Park;
+        Self { scene: Scene::new(hands, terms).await }
     }
 
     pub(super) fn store(&self) -> &H::Store {

@@ -62,6 +62,16 @@ pub(super) async fn a_rejection_becomes_an_input<H: WorkflowHands>(hands: H) {
     flow.points(ReceiptOutcome::Rejected).await;
 }
 
+pub(super) async fn a_refusal_by_status_becomes_an_input<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.booked(TRIP).await;
+    // Its workflow waits for it and decides what follows; a bare command waits for a person.
+    flow.sent(refused_by_status()).await;
+    flow.points(ReceiptOutcome::Rejected).await;
+    flow.scene.sent("bare", refused_by_status()).await;
+    assert_eq!(flow.scene.state("bare").await, "dead");
+}
+
 pub(super) async fn a_report_becomes_an_input<H: WorkflowHands>(hands: H) {
     let flow = Flow::new(hands).await;
     flow.booked(TRIP).await;
@@ -78,7 +88,7 @@ pub(super) async fn a_report_becomes_an_input<H: WorkflowHands>(hands: H) {
 }
 
 pub(super) async fn a_persons_word_becomes_an_input<H: WorkflowHands>(hands: H) {
-    let flow = Flow::new(hands).await;
+    let flow = Flow::parking(hands).await;
     flow.booked(TRIP).await;
     flow.sent(refused_by_status()).await;
     assert_eq!(flow.waiting(TRIP).await, [""; 0], "what is parked has not ended");
@@ -87,7 +97,7 @@ pub(super) async fn a_persons_word_becomes_an_input<H: WorkflowHands>(hands: H) 
 }
 
 pub(super) async fn a_persons_no_becomes_an_input<H: WorkflowHands>(hands: H) {
-    let flow = Flow::new(hands).await;
+    let flow = Flow::parking(hands).await;
     flow.booked(TRIP).await;
     flow.sent(refused_by_status()).await;
     flow.act(Act::Resolve(Verdict::Rejected)).await;
@@ -127,7 +137,7 @@ pub(super) async fn an_accepted_one_becomes_an_input<H: WorkflowHands>(hands: H)
 }
 
 pub(super) async fn the_end_of_a_second_round_is_the_first_receipt<H: WorkflowHands>(hands: H) {
-    let flow = Flow::new(hands).await;
+    let flow = Flow::parking(hands).await;
     flow.booked(TRIP).await;
     flow.sent(refused_by_status()).await;
     flow.act(Act::Retry { may_act_twice: false }).await;
