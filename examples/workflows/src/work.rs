@@ -11,7 +11,7 @@ use counterfoil::postgres::PostgresStore;
 use counterfoil::relay::{self, Relay, Served};
 use counterfoil::sqlite::SqliteStore;
 use counterfoil::workflow::runner::Options;
-use counterfoil::workflow::{InputKind, NewInput, Runner, Workflow, Workflows};
+use counterfoil::workflow::{InputKind, NewInput, Runner, Status, Workflow, Workflows};
 use counterfoil::{Contract, Destination, Idempotent, Quiet, Span, Stream, Terms};
 
 use crate::Ledger;
@@ -33,7 +33,11 @@ pub struct Site {
 ///
 /// # Errors
 /// The store or the ledger is of no use.
-pub async fn run(site: Site, workflow: impl Workflow, inputs: Vec<NewInput>) -> Result<(), Failure> {
+pub async fn run(
+    site: Site,
+    workflow: impl Workflow,
+    inputs: Vec<NewInput>,
+) -> Result<(), Failure> {
     let ledger = Ledger::open(&site.ledger)?;
     match site.store.strip_prefix("sqlite:") {
         Some(path) => work(SqliteStore::init(path, None)?, ledger, workflow, inputs).await,
@@ -84,7 +88,7 @@ async fn watch<S: Workflows>(store: &S, streams: &[Stream]) -> Result<(), Failur
     for stream in streams {
         loop {
             let row = store.workflow(stream.as_str()).await?;
-            if row.and_then(|row| row.status).is_some_and(|status| status.has_ended()) {
+            if row.and_then(|row| row.status).is_some_and(Status::has_ended) {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

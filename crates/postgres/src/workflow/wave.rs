@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use counterfoil_core::domain::CommandId;
 use counterfoil_core::domain::workflow::{Program, Status};
-use counterfoil_core::domain::{CommandId, Stream};
 use counterfoil_core::port::workflow::{PlannedStep, Step, StepRefused, canceller};
 use counterfoil_core::port::{Act, Acted, Deed};
 use futures_util::future::{try_join, try_join4, try_join5};
@@ -405,7 +405,7 @@ mod tests {
     fn a_workflow_that_stands_elsewhere_refuses_the_step() {
         let program = Program::new("trip", 1).unwrap();
         let step = |expected_seq| Step {
-            stream: Stream::new("t").unwrap(),
+            stream: counterfoil_core::domain::Stream::new("t").unwrap(),
             program: program.clone(),
             expected_seq,
             at: Micros::default(),

@@ -18,8 +18,7 @@ use super::MemoryStore;
 use super::rows::{self, Rows};
 
 /// What is done to others, which may be called like a command: destinations, the store, workflows.
-const ELSEWHERE: [&str; 6] =
-    ["pause", "resume", "restored", "reseal", RETRY_VERB, EXPIRE_VERB];
+const ELSEWHERE: [&str; 6] = ["pause", "resume", "restored", "reseal", RETRY_VERB, EXPIRE_VERB];
 /// How many rows a page looks at for each that it may hold.
 const LOOKS: usize = 4;
 

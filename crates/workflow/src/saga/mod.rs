@@ -125,9 +125,8 @@ impl<T> Saga<T> {
     }
 
     fn then(mut self, stage: Stage<T>) -> Self {
-        if let Some(last) = self.steps().find(|step| step.is_final()) {
-            panic!("saga {}: {} {FINAL}", self.name, last.label);
-        }
+        let last = self.steps().find(|step| step.is_final()).map(|step| step.label.as_str());
+        assert!(last.is_none(), "saga {}: {} {FINAL}", self.name, last.unwrap_or_default());
         self.stages.push(stage);
         self
     }

@@ -65,7 +65,7 @@ async fn main() -> Result<(), Failure> {
     for (account, cents) in [("ann", 1000), ("bob", 0), ("transit", 0)] {
         ledger.account(account, cents)?;
     }
-    run(site, transfer(), starts(prefix, count)?).await?;
+    Box::pin(run(site, transfer(), starts(prefix, count)?)).await?;
     for account in ["ann", "bob", "transit"] {
         println!("{account}: {}", ledger.cents(account)?);
     }

@@ -79,7 +79,7 @@ async fn main() -> Result<(), Failure> {
     for account in ["budget", "airline", "hotel", "agency"] {
         ledger.account(account, 0)?;
     }
-    run(site, trip(), inputs(prefix, count)?).await?;
+    Box::pin(run(site, trip(), inputs(prefix, count)?)).await?;
     for account in ["ann", "budget", "airline", "hotel", "agency"] {
         println!("{account}: {}", ledger.cents(account)?);
     }

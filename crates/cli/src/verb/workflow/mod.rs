@@ -41,7 +41,10 @@ fn retry(shared: &Shared, args: RetryWorkflow) -> Ended {
     let store = found.open()?;
     block_on(async {
         if store.retry_workflow(&stream, actor).await? {
-            output::line(&format!("{} is taken up again by the next runner", cell(stream.as_str())))?;
+            output::line(&format!(
+                "{} is taken up again by the next runner",
+                cell(stream.as_str())
+            ))?;
             return Ok(Exit::Done);
         }
         let text = match store.workflow(stream.as_str()).await? {

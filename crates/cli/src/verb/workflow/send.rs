@@ -45,7 +45,9 @@ pub(super) fn cancel(shared: &Shared, args: CancelWorkflow) -> Ended {
 fn body_of(given: &GivenBody) -> Result<Option<Vec<u8>>, Failure> {
     match given {
         GivenBody { body: None, body_file: None } => Ok(None),
-        GivenBody { body, body_file } => read_given(body.as_deref(), body_file.as_deref()).map(Some),
+        GivenBody { body, body_file } => {
+            read_given(body.as_deref(), body_file.as_deref()).map(Some)
+        }
     }
 }
 

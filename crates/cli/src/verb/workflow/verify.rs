@@ -110,7 +110,6 @@ async fn write(
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn failed(error: HistoryError) -> Failure {
     Failure::could_not_run(error)
 }
