@@ -254,14 +254,7 @@ async fn advance(
         Moved::Open(next) => next,
         Moved::Ended(receipt) => {
             taken.freed = true;
-            if position::end(group, &delivery).await? {
-                position::insert_receipt(group, subject, &receipt).await?;
-                position::give_turn(group, subject).await?;
-                // Nothing but its expiry ends a command that is merely due.
-                let named = (command.command_id.to_string(), command.destination.to_string());
-                done.expired.push(named);
-            }
-            return Ok(());
+            return expire(group, subject, (&delivery, &receipt), done).await;
         }
         Moved::Not => return Ok(()),
     };
@@ -282,6 +275,21 @@ async fn advance(
     position::give_turn(group, subject).await?;
     if next.state.is_parked() {
         done.parked.push(parked_now(&command, &next, group.now));
+    }
+    Ok(())
+}
+
+/// Ends it: nothing but its expiry ends a command that is merely due.
+async fn expire(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    (delivery, receipt): (&Delivery, &Receipt),
+    done: &mut Exchanged,
+) -> Result<(), Failure> {
+    if position::end(group, delivery).await? {
+        position::insert_receipt(group, subject, receipt).await?;
+        position::give_turn(group, subject).await?;
+        done.expired.push((subject.command_id.to_owned(), subject.destination.to_owned()));
     }
     Ok(())
 }

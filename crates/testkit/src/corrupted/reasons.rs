@@ -85,7 +85,8 @@ reasons! {
         "which program decides it is told by the inputs that wait for it; here none does"
     "stream" ["status"], &[Name],
         "any workflow may be set aside, and be taken up again by a person"
-    "stream" ["lease_owner", "lease_until"], &[Less, More, DayEarlier, DayLater, Other, Null, Value],
+    "stream" ["lease_owner", "lease_until"],
+        &[Less, More, DayEarlier, DayLater, Other, Null, Value],
         "a lease saves work and protects nothing: the head does"
     "stream" ["reason", "input", "changed_at"],
         &[Less, More, DayEarlier, DayLater, Other, Null, Value],

@@ -181,7 +181,7 @@ impl<H: Hands> Both<H> {
         self.held.clear();
         let long = i64::try_from(self.dice.below(100)).unwrap();
         let at = self.clock.machine().plus(Span::from_secs(-long));
-        // Nobody restores within the microsecond of a claim; the laws could not tell which was first.
+        // Nobody restores within the microsecond of a claim; no law could tell which was first.
         self.advance(1);
         let memory = self.memory.restored(at, "ada").await;
         assert_eq!(self.store.restored(at, "ada").await, memory);

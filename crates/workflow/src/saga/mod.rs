@@ -3,9 +3,9 @@
 //! Guarantees: steps are asked in order, those of a group together; when one is refused, a deadline
 //! passes or somebody cancels, what was done is undone in reverse, one by one, as commands with
 //! receipts of their own; no undo is asked before the fate of every command that was asked is
-//! known; a refused undo waits for a person. A step that cannot be undone is the last one: once it is
-//! asked its receipt alone says whether the saga is through or goes back. Does not: decide for a
-//! command that is parked: `resolve` does, and then the saga goes on.
+//! known; a refused undo waits for a person. A step that cannot be undone is the last one: once it
+//! is asked its receipt alone says whether the saga is through or goes back. Does not: decide for
+//! a command that is parked: `resolve` does, and then the saga goes on.
 
 mod decide;
 mod event;
@@ -94,8 +94,8 @@ impl<T> Saga<T> {
     /// Then this step.
     ///
     /// # Panics
-    /// If a step of this label is in the saga, or the label begins with `undo:`: a receipt could not
-    /// say which it is of. If a step before it cannot be undone.
+    /// If a step of this label is in the saga, or the label begins with `undo:`: a receipt could
+    /// not say which it is of. If a step before it cannot be undone.
     #[must_use]
     pub fn step(self, step: Step<T>) -> Self {
         self.group(vec![step])
