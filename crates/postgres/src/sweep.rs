@@ -80,7 +80,7 @@ impl Work for Sweep<'_> {
         Ok(swept)
     }
 
-    /// A question is a relay's to ask, an alert one's to send, and what expired may be a workflow's.
+    /// A question is a relay's to ask, an alert one's to send; what expired may be a workflow's.
     fn wakes(&self, swept: &Swept) -> bool {
         (self.announce.is_some() && !swept.parked.is_empty())
             || swept.asking > 0

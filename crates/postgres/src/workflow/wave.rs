@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use counterfoil_core::domain::CommandId;
 use counterfoil_core::domain::workflow::{Program, Status};
-use counterfoil_core::domain::{CommandId, Stream};
 use counterfoil_core::port::workflow::{PlannedStep, Step, StepRefused, canceller};
 use counterfoil_core::port::{Act, Acted, Deed};
 use futures_util::future::{try_join, try_join4, try_join5};
@@ -397,7 +397,7 @@ async fn forget_decided(tx: &Tx<'_>, stream: &str, step: &Step) -> Result<(), Fa
 
 #[cfg(test)]
 mod tests {
-    use counterfoil_core::domain::{Micros, Span};
+    use counterfoil_core::domain::{Micros, Span, Stream};
 
     use super::*;
 
