@@ -24,6 +24,7 @@ use crate::tx::Tx;
 use crate::workflow::input::of_receipts;
 
 const SETTLE_COMPLETED: Statement = statement!("settle_completed");
+const STREAM_ROW: Statement = statement!("stream_row");
 
 /// The settles of one exchange: first those that are plainly well, then the others.
 pub(crate) struct Settling<'a> {
@@ -214,7 +215,11 @@ async fn settle(
     // A late one tells of the newest attempt's row only where that one left nothing.
     let digests = if is_own { subject.digests.or(stored) } else { stored.or(subject.digests) };
     let subject = Subject { digests, ..subject };
-    let next = transition(&before, input, &settle.terms, group.now);
+    let next = if settle.depends_on_who_asked() && is_waited_for(group, claimed).await? {
+        transition(&before, input, &settle.terms.for_workflow(), group.now)
+    } else {
+        transition(&before, input, &settle.terms, group.now)
+    };
     if let Transition::Applied { next: Next::Open(next), .. } = &next
         && next.state.is_parked()
     {
@@ -226,6 +231,12 @@ async fn settle(
         Written::Contradicted => Settled::Contradicted,
         Written::Ignored(reason) | Written::Refused(reason) => Settled::Ignored(reason),
     })
+}
+
+/// Whether the stream that issued the command is a workflow's.
+async fn is_waited_for(group: &Group<'_>, claimed: &Claimed) -> Result<bool, Failure> {
+    let Some(stream) = &claimed.command.stream else { return Ok(false) };
+    Ok(group.tx.query_opt(STREAM_ROW, &[&stream.as_str()]).await?.is_some())
 }
 
 /// What the settle of a claimed command has parked.

@@ -99,7 +99,7 @@ fn receipt(row: &Row, stream: &Stream, input: &str) -> Result<Option<ReceiptRead
     // Another's id may look like a generated one.
     let is_its_own = text(row, 12) == Some(stream.as_str())
         && (int(row, 13), int(row, 14)) == (Some(seq), Some(idx));
-    if !is_its_own {
+    if !is_its_own || text(row, 17).is_none() {
         return Ok(None);
     }
     let read = || {

@@ -60,10 +60,11 @@ impl Work for TakeUp<'_> {
 
     async fn run(&self, tx: &Tx<'_>) -> Result<bool, Failure> {
         let stream = self.stream.as_str();
-        let Some(row) = tx.query_opt(ASIDE, &[&stream]).await? else { return Ok(false) };
+        let row = tx.query_opt(ASIDE, &[&stream]).await?;
+        let Some(row) = row.filter(|row| flag(row, 2)) else { return Ok(false) };
         let program =
             format!("{}/{}", string(&row, 0).unwrap_or_default(), int(&row, 1).unwrap_or(0));
-        let never_began = flag(&row, 2);
+        let never_began = flag(&row, 3);
         let group = Group::begin(tx, self.store).await?;
         if never_began {
             tx.execute(FORGET, &[&stream]).await?;

@@ -88,16 +88,22 @@ async fn a_decided_input_is_known_by_its_event() {
     forger
         .run(
             "INSERT INTO cf.event(stream, seq, kind, body, cause, commands, recorded_at)
-             VALUES ('s', 1, 'signal', 'one', 'i', 0, 1764421200000000)",
+             VALUES ('s', 1, 'signal:n', 'one', 'i', 0, 1764421200000000)",
         )
         .await
         .unwrap();
-    for (body, wanted) in [("'one'", "0"), ("'two'", "CF0304"), ("NULL", "CF0304")] {
+    for (kind, name, body, wanted) in [
+        ("signal", "n", "'one'", "0"),
+        ("signal", "n", "'two'", "CF0304"),
+        ("signal", "n", "NULL", "CF0304"),
+        ("signal", "m", "'one'", "CF0304"),
+        ("cancel", "n", "'one'", "CF0304"),
+    ] {
         let sql = format!(
             "INSERT INTO cf.input(stream, id, kind, name, body)
-             VALUES ('s', 'i', 'signal', 'n', {body})"
+             VALUES ('s', 'i', '{kind}', '{name}', {body})"
         );
-        assert_eq!(run(&stranger, &sql).await, wanted, "{body}");
+        assert_eq!(run(&stranger, &sql).await, wanted, "{kind}:{name} {body}");
     }
     assert_eq!(stranger.number("SELECT count(*) FROM cf.input").await, 0);
 }

@@ -200,6 +200,13 @@ async fn an_input_is_held_to_its_rules() {
         ("kind", "NULL", "CF0301"),
         ("due_at", "1764421200000000", "CF0301"),
         ("arrival", "-5", "CF0301"),
+        ("workflow", "'n'", "CF0301"),
+        ("recorded_at", "1764421200000000", "CF0301"),
+        ("id", "'receipt:1:0'", "CF0306"),
+        ("id", "'timer:1:x'", "CF0306"),
+        ("name", "repeat('x', 240)", "1"),
+        ("name", "repeat('x', 241)", "CF0302"),
+        ("name", "'n/1'", "1"),
         ("stream", "repeat('x', 201)", "CF0302"),
         ("stream", "NULL", "CF0302"),
         ("id", "''", "CF0302"),
@@ -210,6 +217,8 @@ async fn an_input_is_held_to_its_rules() {
         let done = insert(&stranger, "input", &INPUT, &[(column, value.into())]).await;
         assert_eq!(done, wanted, "{column} = {value}");
     }
+    let slash = [("kind", "'start'".to_owned()), ("name", "'n/1'".to_owned())];
+    assert_eq!(insert(&stranger, "input", &INPUT, &slash).await, "CF0307");
 }
 
 /// A subscriber of logical replication has rows, and a sequence that never drew. There a new

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use counterfoil_core::domain::workflow::InputKind;
 use counterfoil_core::domain::{Command, Span};
-use counterfoil_core::port::Store as _;
+use counterfoil_core::port::{Act, Actor, Deed, Store as _};
 use counterfoil_postgres::{Options, PostgresStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 use crate::fault::scene::{AtWork, Book, KEYS, command};
 use crate::lanes::{completed, declare, exchange, in_lane, terms};
 use crate::server::{Stranger, TestSchema};
+use crate::workflow;
 
 /// Longer than any test: whoever is woken was told.
 const POLL: Duration = Duration::from_secs(3_600);
@@ -88,6 +90,24 @@ async fn a_commit_of_another_process_is_heard_of() {
     stranger.run("SELECT cf.enqueue('c', 'shop', 'k', '')").await.unwrap();
     let heard = tokio::time::timeout(Duration::from_millis(500), relay.changed(POLL)).await;
     assert!(heard.is_err(), "who told it?");
+}
+
+/// A receipt and a signal are what a runner of workflows waits for.
+#[tokio::test]
+async fn an_input_from_another_process_is_heard_of() {
+    let schema = TestSchema::new().await;
+    let (runner, writer) = (process(&schema).await, process(&schema).await);
+    workflow::booked(&writer, "t").await;
+    listens(&schema.stranger().await, 0).await;
+    quiet(&runner).await;
+    workflow::send(&writer, "t", "a", InputKind::Signal).await;
+    hears(&runner).await;
+    quiet(&runner).await;
+    let deed = Deed { command_id: "t:1:0".into(), act: Act::Cancel, by_filter: false };
+    let actor = Actor { name: "ann".into(), reason: String::new() };
+    writer.act(vec![deed], actor).await.unwrap();
+    hears(&runner).await;
+    assert_eq!(workflow::due(&runner).await, ["t a", "t receipt:1:0"]);
 }
 
 /// A process that only writes would hold a connection for nothing; and through a pooler that shares

@@ -41,3 +41,4 @@ mod user;
 mod user_archived;
 #[cfg(feature = "sqlx")]
 mod user_sqlx;
+mod workflow;

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use counterfoil_core::domain::workflow::InputKind;
 use counterfoil_core::domain::{Command, Destination, Event, Micros, OrderingKey, Stream};
-use counterfoil_core::port::Store as _;
 use counterfoil_core::port::archive::{Archive as _, Buried, SealChange};
 use counterfoil_core::port::seal::Audited as _;
 use counterfoil_core::port::store::{Append, StoreError, WriteRefused};
+use counterfoil_core::port::workflow::{Decision, StepRefused};
+use counterfoil_core::port::{Store as _, Workflows as _};
 use counterfoil_postgres::PostgresStore;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,6 +18,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use crate::server::{TestSchema, url};
+use crate::workflow;
 
 const PASS: u8 = 0;
 /// The next COMMIT does not reach the server.
@@ -162,6 +165,31 @@ async fn a_decision_is_found_by_its_event_and_ids() {
             assert_eq!(appended.seq, expected_seq + 1, "{cut}");
         }
         assert_eq!((count(&schema, "event").await, count(&schema, "outbox").await), (2, 2));
+    }
+}
+
+#[tokio::test]
+async fn a_step_is_found_by_its_events() {
+    for cut in ALL {
+        let (schema, network) = (TestSchema::new().await, Network::new().await);
+        let store = store(&schema, &network).await;
+        let of = ["t", "u"];
+        for stream in of {
+            workflow::send(&store, stream, "start", InputKind::Start).await;
+        }
+        let decision = Decision { commands: vec![workflow::book()], ..workflow::started() };
+        let steps = of.map(|of| workflow::step(&store, of, 0, vec![decision.clone()]));
+        network.cut(cut);
+        assert_eq!(store.steps(steps.to_vec()).await.unwrap(), [Ok(()), Ok(())], "{cut}");
+        assert!(network.has_cut(), "{cut}");
+        assert_eq!((count(&schema, "event").await, count(&schema, "outbox").await), (2, 2));
+        // What another runner has decided is not taken for the own.
+        let mut theirs = workflow::step(&store, "t", 0, vec![workflow::started()]);
+        theirs.decisions[0].event.body = b"theirs".to_vec();
+        network.cut(CUT_BEFORE);
+        let moved = StepRefused::Moved { stream: "t".into(), expected: 0, actual: 1 };
+        assert_eq!(store.steps(vec![theirs]).await.unwrap(), [Err(moved)], "{cut}");
+        network.cut(PASS);
     }
 }
 

@@ -39,8 +39,17 @@ const HISTORY: &str = "
       FROM generate_series(1, 3000) i;
     INSERT INTO cf.tally(destination, outcome, count) SELECT 'd-' || i % 3, 'completed', 1
       FROM generate_series(1, 500) i;
-    ANALYZE cf.outbox, cf.receipt, cf.delivery, cf.lane, cf.event, cf.attempt, cf.archived,
-      cf.tally";
+    INSERT INTO cf.stream(stream, workflow, version, status, head)
+      SELECT 's-' || i, 'w', 1, CASE WHEN i % 9 = 0 THEN 'running' WHEN i % 50 = 0 THEN
+        'quarantined' ELSE 'completed' END, 10 FROM generate_series(1, 3000) i;
+    INSERT INTO cf.input(stream, id, kind, name, due_at, workflow, recorded_at)
+      SELECT 's-' || i % 500, 'i-' || i, CASE WHEN i % 10 = 0 THEN 'timer' ELSE 'signal' END, 'n',
+        CASE WHEN i % 10 = 0 THEN i END, CASE WHEN i % 7 > 0 THEN 'w/1' END, i
+      FROM generate_series(1, 3000) i;
+    INSERT INTO cf.snapshot(stream, name, version, seq, state, recorded_at)
+      SELECT 's-' || i, 'w', 1, 1, '', i FROM generate_series(1, 1000) i;
+    ANALYZE cf.stream, cf.input, cf.snapshot, cf.outbox, cf.receipt, cf.delivery, cf.lane,
+      cf.event, cf.attempt, cf.archived, cf.tally";
 
 /// One statement: its file, what its comment says, and what the server plans.
 struct Planned {
@@ -183,6 +192,14 @@ async fn the_hot_path_never_scans() {
         "delivery_next_due",
         "lane_arrive",
         "lane_turn",
+        "input_due_now",
+        "input_next",
+        "input_of_receipt",
+        "input_send",
+        "input_take",
+        "stream_begin",
+        "stream_go_on",
+        "step_events",
     ];
     for Planned { file, plan, .. } in all().await {
         if hot.iter().any(|name| file.starts_with(&format!("{name}.sql"))) {
@@ -211,4 +228,27 @@ async fn a_batch_is_looked_up_by_keys() {
         }
     }
     assert!(looked_up >= 2 * batches.len(), "{looked_up}");
+}
+
+/// Nothing that workflows meet grows dearer with what stands beside it: each batch is looked up key
+/// by key, also by a session whose plan was made when the tables were empty.
+#[tokio::test]
+async fn workflows_are_looked_up_by_keys() {
+    let of_workflows = ["input_", "stream_", "step_", "snapshot_"];
+    let mut looked_up = 0;
+    for Planned { file, plan, .. } in all().await {
+        if !of_workflows.iter().any(|name| file.starts_with(name)) {
+            continue;
+        }
+        let compared = plan.iter().filter(|step| step.starts_with("Join Filter")).count();
+        assert_eq!(compared, 0, "{file}: {plan:#?}");
+        for (step, next) in plan.iter().zip(plan.iter().skip(1)) {
+            if index(step).is_some() && !step.starts_with("Conflict") {
+                let by = next.starts_with("Index Cond");
+                assert!(by, "{file}: {step} walks it from end to end");
+                looked_up += 1;
+            }
+        }
+    }
+    assert!(looked_up > 60, "{looked_up}");
 }

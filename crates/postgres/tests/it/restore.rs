@@ -109,6 +109,14 @@ async fn filled() -> TestSchema {
              VALUES ('retry', 'a', 'me', 1764421200000000);
              INSERT INTO cf.lane_freed(destination, ordering_key) VALUES ('d', 'K');
              INSERT INTO cf.stream(stream, head) VALUES ('e', 1);
+             INSERT INTO cf.stream(stream, head, workflow, version, status, lease_owner,
+               lease_until, reason, input, changed_at)
+             VALUES ('w', 1, 'n', 1, 'quarantined', 'r', 1764421200000000, 'why', 'i', 1);
+             INSERT INTO cf.input(stream, id, kind, name, due_at, workflow, recorded_at)
+             VALUES ('w', 'timer:1:x', 'timer', 'x', 1764421200000000, 'n/1', 1764421200000000),
+               ('w', 'receipt:1:0', 'receipt', 'completed', NULL, NULL, 1764421200000000);
+             INSERT INTO cf.event(stream, seq, kind, body, commands, decided, recorded_at)
+             VALUES ('w', 1, 'start:n', '', 1, '{\"events\":1}', 1764421200000000);
              INSERT INTO cf.snapshot(stream, name, version, seq, state, recorded_at)
              VALUES ('e', 'n', 1, 1, '', 1764421200000000)",
         )

@@ -1,11 +1,14 @@
 //! Each role may do what its name says, whatever its session claims to be.
 
-use counterfoil_core::domain::{Command, OrderingKey};
-use counterfoil_core::port::Store as _;
+use counterfoil_core::domain::workflow::InputKind;
+use counterfoil_core::domain::{Command, OrderingKey, Span};
 use counterfoil_core::port::store::Recorded;
+use counterfoil_core::port::workflow::Decision;
+use counterfoil_core::port::{Actor, Store as _, Workflows as _};
 use counterfoil_postgres::{PostgresStore, roles_sql};
 
 use crate::server::{Stranger, TestSchema, refusal, url};
+use crate::workflow;
 
 const DENIED: &str = "42501";
 const INSERT: &str = "INSERT INTO cf.outbox(command_id, destination, kind, body)";
@@ -198,6 +201,23 @@ async fn a_relay_takes_nothing_from_what_is_kept() {
     let command = Command::bytes("own", "d", "k", "body").unwrap().ordering_key(key);
     let recorded = store.enqueue(vec![command]).await.unwrap();
     assert_eq!(recorded, [Ok(Recorded::Recorded)]);
+    // A workflow, from its start by a writer to a command that a worker ends.
+    let started =
+        "INSERT INTO cf.input(stream, id, kind, name) VALUES ('t', 'start', 'start', 'trip')
+        ON CONFLICT DO NOTHING";
+    let (writer, worker) = (user(&schema, "writer").await, user(&schema, "worker").await);
+    expect(&writer, &[(started, "ok"), (started, "ok")]).await;
+    let first = Decision { commands: vec![workflow::book()], ..workflow::started() };
+    workflow::commit(&store, workflow::step(&store, "t", 0, vec![first])).await;
+    expect(&worker, &[("SELECT cf.complete('t:1:0')", "ok"), (started, DENIED)]).await;
+    workflow::send(&store, "u", "a", InputKind::Signal).await;
+    assert_eq!(store.keep_inputs(9, Span::ZERO).await.unwrap().expired, 1);
+    assert_eq!(workflow::due(&store).await, ["t receipt:1:0"]);
+    assert!(workflow::quarantine(&store, "t", 1).await);
+    let actor = Actor { name: "ann".into(), reason: String::new() };
+    assert!(store.retry_workflow(&workflow::stream("t"), actor).await.unwrap());
+    let id = workflow::decided("receipt:1:0", InputKind::Receipt, "completed");
+    workflow::commit(&store, workflow::step(&store, "t", 1, vec![id])).await;
 }
 
 #[tokio::test]

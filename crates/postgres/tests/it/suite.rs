@@ -5,10 +5,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use counterfoil_core::domain::Span;
+use counterfoil_core::domain::workflow::InputKind;
 use counterfoil_core::port::{BoxFuture, Clock as _};
 use counterfoil_postgres::PostgresStore;
 use counterfoil_testkit::ManualClock;
-use counterfoil_testkit::exercise_store::Hands;
+use counterfoil_testkit::exercise_store::{Hands, WorkflowHands};
 
 use crate::server::{TestSchema, connect_to};
 
@@ -153,6 +154,8 @@ impl Hands for PostgresHands {
                 "attempt",
                 "event",
                 "stream",
+                "snapshot",
+                "input",
                 "lane",
                 "lane_freed",
                 "destination",
@@ -181,6 +184,33 @@ impl Hands for PostgresHands {
     }
 }
 
+impl WorkflowHands for PostgresHands {
+    fn forge_input<'a>(
+        &'a self,
+        stream: &'a str,
+        id: &'a str,
+        kind: InputKind,
+        name: &'a str,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let forge = "INSERT INTO cf.input(stream, id, kind, name, workflow, recorded_at) \
+                         SELECT $1, $2, $3, $4, (SELECT workflow || '/' || version FROM cf.stream \
+                           WHERE stream = $1), cf.micros()";
+            let forger = self.schema.forger().await;
+            forger.execute(forge, &[&stream, &id, &kind.name(), &name]).await.unwrap();
+        })
+    }
+
+    fn set_aside<'a>(&'a self, stream: &'a str, id: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let aside = "UPDATE cf.input SET workflow = NULL WHERE stream = $1 AND id = $2";
+            let forger = self.schema.forger().await;
+            assert_eq!(forger.execute(aside, &[&stream, &id]).await.unwrap(), 1);
+        })
+    }
+}
+
 counterfoil_testkit::store_suite!(make);
 counterfoil_testkit::archive_suite!(make);
 counterfoil_testkit::audit_suite!(make);
+counterfoil_testkit::workflow_suite!(make);

@@ -24,8 +24,12 @@ const STRANGE: &str = "
     INSERT INTO cf.inbox(source, key, digest, outcome, result, received_at, expires_at) VALUES
       ('urn:x', 'k-1', sha256('b'), 'completed', 'r', 1764421200000000, 9000000000000000),
       ('urn:x', 'k-2', sha256('b'), NULL, NULL, 1764421200000000, NULL);
-    INSERT INTO cf.input(stream, id, kind, name, body) VALUES ('t', 'a-1', 'signal', 'a', 'b');
-    INSERT INTO cf.stream(stream, workflow, version, status, head) VALUES ('s', 'w', 1, 'open', 2);
+    INSERT INTO cf.input(stream, id, kind, name, body, workflow, recorded_at) VALUES
+      ('t', 'a-1', 'signal', 'a', 'b', NULL, 1764421200000000),
+      ('u', 'a-2', 'start', 'trip', 'b', 'trip', 1764421200000000),
+      ('r', 'a-3', 'signal', 'a', 'b', 'w/3', 1764421200000000);
+    INSERT INTO cf.stream(stream, workflow, version, status, head) VALUES
+      ('s', 'w', 1, 'open', 2), ('r', 'w', 3, 'running', 2);
     INSERT INTO cf.snapshot(stream, name, version, seq, state, recorded_at)
       VALUES ('s', 'w', 1, 2, '{}', 1764421200000000);
     INSERT INTO cf.lane_freed(destination, ordering_key) VALUES ('to-lanes', 'B');";
@@ -187,6 +191,10 @@ async fn a_store_of_each_version_goes_on_as_one_of_this_version() {
         found.sort_unstable();
         assert_eq!(found, [version, SCHEMA_VERSION], "{when}");
         assert_eq!(rows(&stranger, &tables).await, before, "{when}");
+        let waits = "SELECT string_agg(stream || ' ' || coalesce(workflow, '-'), ', ' ORDER BY id)
+            FROM cf.input WHERE recorded_at BETWEEN 1764421200000000 AND cf.micros()";
+        let waits = stranger.text(waits).await;
+        assert_eq!(waits.as_deref(), Some("t -, u trip, r w/3"), "{when}");
         let store = schema.store().await;
         holds(&store, &when).await;
         // Its connection was open all the time, as that of a service is.
