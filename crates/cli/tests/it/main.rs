@@ -63,3 +63,4 @@ mod stranger;
 #[cfg(feature = "otlp")]
 mod traces;
 mod verb;
+mod workflow;

@@ -89,7 +89,6 @@ macro_rules! workflow_suite {
                 a_report_becomes_an_input
                 a_persons_word_becomes_an_input
                 a_persons_no_becomes_an_input
-                a_refusal_becomes_an_input
                 a_cancel_becomes_an_input
                 an_expiry_by_a_sweep_becomes_an_input
                 an_expiry_at_the_claim_becomes_an_input

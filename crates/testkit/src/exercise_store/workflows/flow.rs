@@ -5,7 +5,7 @@
 use counterfoil_core::domain::contract::OnRefusal;
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, timer_input};
 use counterfoil_core::domain::{
-    Command, Event, EventRow, Judge, Kind, Micros, OnRefusal, Outcome, Span, Stream,
+    Command, Event, EventRow, Judge, Kind, Micros, Outcome, Span, Stream,
 };
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
@@ -100,11 +100,8 @@ pub(super) struct Flow<H: WorkflowHands> {
 }
 
 impl<H: WorkflowHands> Flow<H> {
-    /// What the shop refuses by a status waits for a person.
     pub(super) async fn new(hands: H) -> Self {
-        let mut terms = forever();
-        terms.contract.on_refusal = OnRefusal::Park;
-        Self { scene: Scene::new(hands, terms).await }
+        Self { scene: Scene::new(hands, forever()).await }
     }
 
     /// The same with a shop whose refusals park.

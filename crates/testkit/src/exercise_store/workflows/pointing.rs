@@ -96,21 +96,6 @@ pub(super) async fn a_persons_word_becomes_an_input<H: WorkflowHands>(hands: H) 
     flow.points(ReceiptOutcome::Completed).await;
 }
 
-/// Where the contract does not say what a refusal does.
-pub(super) async fn a_refusal_becomes_an_input<H: WorkflowHands>(hands: H) {
-    let terms = super::super::scene::forever();
-    let flow = Flow { scene: super::super::scene::Scene::new(hands, terms).await };
-    flow.booked(TRIP).await;
-    flow.sent(refused_by_status()).await;
-    flow.points(ReceiptOutcome::Rejected).await;
-    // A service waits for a person.
-    let (stream, events, commands) = (stream("o-1"), vec![event("placed")], vec![book("x")]);
-    let append = Append { stream, expected_seq: 0, events, commands };
-    flow.store().append(append).await.unwrap().unwrap();
-    flow.sent(refused_by_status()).await;
-    assert_eq!(flow.scene.state("o-1:1:0").await, "dead");
-}
-
 pub(super) async fn a_persons_no_becomes_an_input<H: WorkflowHands>(hands: H) {
     let flow = Flow::parking(hands).await;
     flow.booked(TRIP).await;
