@@ -197,18 +197,12 @@ fn given(body: Option<&str>) -> Option<Vec<u8>> {
 }
 
 fn stream(name: Name) -> Result<Stream, Problem> {
-    let Path(name) = name.map_err(|_| malformed())?;
-    Stream::new(name).map_err(|_| malformed())
-}
-
-fn malformed() -> Problem {
-    let detail = "a workflow's stream has 1 to 200 bytes of UTF-8 without control characters, \
-                  percent-encoded";
-    let title = "the stream in the path is malformed";
-    Problem::new(StatusCode::BAD_REQUEST, "CF1010", title, detail).field("stream")
+    let Path(name) = name.map_err(|_| no_such_workflow())?;
+    Stream::new(name).map_err(|_| no_such_workflow())
 }
 
 fn no_such_workflow() -> Problem {
-    let detail = "nothing was ever started or signalled under this stream: see /v1/workflows";
+    let detail = "nothing was ever started or signalled under this stream, which has 1 to 200 bytes \
+                  of UTF-8 without control characters, percent-encoded: see /v1/workflows";
     Problem::new(StatusCode::NOT_FOUND, "CF1042", "no such workflow", detail)
 }

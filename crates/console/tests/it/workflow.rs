@@ -59,7 +59,7 @@ async fn what_breaks_a_rule_is_named<S: Workflows>(scene: Scene<S>) {
         let said = say(&scene, OPS, path, body).await.refused(422, "CF1011");
         assert!(said.starts_with(field), "{path} {body}: {said}");
     }
-    say(&scene, OPS, "%ff/start", r#"{"workflow":"w"}"#).await.refused(400, "CF1010");
+    say(&scene, OPS, "%ff/start", r#"{"workflow":"w"}"#).await.refused(404, "CF1042");
     scene.get("/v1/workflows?status=open", &[EYE]).await.refused(400, "CF1026");
     scene.get("/v1/workflows/t?at=0", &[EYE]).await.refused(400, "CF1026");
 }

@@ -397,7 +397,7 @@ async fn forget_decided(tx: &Tx<'_>, stream: &str, step: &Step) -> Result<(), Fa
 
 #[cfg(test)]
 mod tests {
-    use counterfoil_core::domain::{Micros, Span, Stream};
+    use counterfoil_core::domain::{Micros, Span};
 
     use super::*;
 
