@@ -202,7 +202,7 @@ fn stream(name: Name) -> Result<Stream, Problem> {
 }
 
 fn no_such_workflow() -> Problem {
-    let detail = "nothing was ever started or signalled under this stream, which has 1 to 200 bytes \
-                  of UTF-8 without control characters, percent-encoded: see /v1/workflows";
+    let detail = "nothing was ever started or signalled under this stream, which has 1 to 200 \
+                  bytes of UTF-8 without control characters, percent-encoded: see /v1/workflows";
     Problem::new(StatusCode::NOT_FOUND, "CF1042", "no such workflow", detail)
 }
