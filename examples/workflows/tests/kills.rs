@@ -1,6 +1,12 @@
 //! Both programs are killed at random moments until they end by themselves: all of each trip and
 //! transfer, or none of it; the money balances; the audit holds. On both stores.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says so by a panic, in its functions too"
+)]
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
