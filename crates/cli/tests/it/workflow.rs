@@ -13,7 +13,7 @@ fn desk() -> Desk {
     desk
 }
 
-fn start<'a>(body: &'a str) -> Vec<&'a str> {
+fn start(body: &str) -> Vec<&str> {
     vec!["workflow", "start", "t-1", "--workflow", "trip", "--body", body, "--store", STORE]
 }
 

@@ -117,7 +117,7 @@ async fn an_open_transaction_of_a_user_holds_no_step_up() {
     user.run("BEGIN").await.unwrap();
     user.run(&signal("t", "b")).await.unwrap();
     user.run("SELECT cf.complete('t:1:0')").await.unwrap();
-    within(commit(&store, step(&store, "t", 1, vec![signalled("a")]))).await;
+    Box::pin(within(commit(&store, step(&store, "t", 1, vec![signalled("a")])))).await;
     assert_eq!(due(&store).await, [""; 0]);
     user.run("COMMIT").await.unwrap();
     assert_eq!(due(&store).await, ["t b", "t receipt:1:0"]);
@@ -139,7 +139,7 @@ async fn a_command_that_a_user_is_at_work_on_is_not_waited_for() {
         ..signalled("a")
     };
     let both = ["t", "u"].map(|of| step(&store, of, 1, vec![cancels(of)]));
-    let answers = within(store.steps(both.to_vec())).await.unwrap();
+    let answers = Box::pin(within(store.steps(both.to_vec()))).await.unwrap();
     assert_eq!(answers, [Ok(()), Ok(())]);
     assert_eq!(due(&store).await, ["u receipt:1:0"]);
     user.run("COMMIT").await.unwrap();
