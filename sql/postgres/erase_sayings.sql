@@ -3,5 +3,6 @@ WITH said AS (
   UPDATE cf.contradiction c SET result = NULL, evidence = NULL WHERE c.command_id = $1::text
 )
 UPDATE cf.operator_action a SET reason = NULL
-WHERE a.about = $1::text AND a.verb NOT IN ('pause', 'resume', 'restored')
+WHERE a.about = $1::text AND a.verb NOT IN
+    ('pause', 'resume', 'restored', 'reseal', 'workflow retry', 'input expire', 'erase')
   AND a.reason IS NOT NULL;

@@ -1,4 +1,5 @@
 -- by counterfoil_operator_action_about: a destination, or the store, may be called like a command.
 SELECT id, verb, about, actor, reason, before, after, recorded_at
 FROM counterfoil_operator_action
-WHERE about = ?1 AND verb NOT IN ('pause', 'resume', 'restored') ORDER BY id;
+WHERE about = ?1 AND verb NOT IN ('pause', 'resume', 'restored', 'reseal', 'workflow retry',
+    'input expire') ORDER BY id;

@@ -113,6 +113,8 @@ fn facts(entry: &Entry, archived: bool, has_event: bool) -> CommandFacts {
         strange_outcomes: Vec::new(),
         archived,
         has_event,
+        // Commands of a workflow go once no input waits for it any more.
+        unheard: false,
         contradictions: entry.contradictions.clone(),
         acknowledged_at: looked_into.map(|act| act.recorded_at).max(),
     }

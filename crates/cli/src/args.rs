@@ -13,6 +13,7 @@ mod filters;
 mod manual;
 mod receiver;
 mod restored;
+mod workflow;
 
 use std::path::PathBuf;
 
@@ -28,6 +29,10 @@ pub(crate) use filters::Filters;
 pub(crate) use manual::{Completions, Explain, Man};
 pub(crate) use receiver::Receiver;
 pub(crate) use restored::Restored;
+pub(crate) use workflow::{
+    CancelWorkflow, GivenBody, ListWorkflows, RetryWorkflow, ShowWorkflow, SignalWorkflow,
+    StartWorkflow, VerifyWorkflows, Workflow, WorkflowVerb,
+};
 
 /// Counterfoil: a transactional outbox with leased delivery, receipts and an audit.
 #[derive(Clone, Debug, Parser)]
@@ -112,6 +117,8 @@ pub(crate) enum Verb {
     Restored(Restored),
     /// Pay orders, deliver them to another process, kill processes on the way, and prove the books
     Drill(Drill),
+    /// Start, look at and steer workflows
+    Workflow(Workflow),
     /// Say what a code means, and the way out
     Explain(Explain),
     /// Print completions for a shell

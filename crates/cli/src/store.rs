@@ -5,6 +5,7 @@
 
 mod archive;
 mod books;
+mod workflow;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -173,6 +174,10 @@ impl Store for OpenStore {
         each!(self, open => open.source())
     }
 
+    fn rows_max(&self) -> usize {
+        each!(self, open => open.rows_max())
+    }
+
     fn now(&self) -> Result<Micros, StoreError> {
         each!(self, open => open.now())
     }
@@ -220,6 +225,10 @@ impl Store for OpenStore {
 
     async fn remaining(&self, destinations: &[Destination]) -> Result<Remaining, StoreError> {
         each!(self, open => open.remaining(destinations).await)
+    }
+
+    async fn is_busy(&self, destinations: &[Destination]) -> Result<bool, StoreError> {
+        each!(self, open => open.is_busy(destinations).await)
     }
 
     async fn report(&self, command_id: &CommandId, report: Report) -> Result<Reported, StoreError> {
@@ -311,6 +320,10 @@ impl Store for OpenStore {
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
         each!(self, open => open.expected(sql, offset, limit).await)
+    }
+
+    async fn expected_has(&self, sql: &str, ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        each!(self, open => open.expected_has(sql, ids).await)
     }
 
     async fn known(&self, ids: &[String]) -> Result<Vec<bool>, StoreError> {

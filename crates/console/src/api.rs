@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use counterfoil_core::port::Store;
+use counterfoil_core::port::{Archive, Audited, Workflows};
 use tokio::net::TcpListener;
 
 use crate::caller::Callers;
@@ -22,7 +22,7 @@ pub struct Api<S> {
     options: ApiOptions,
 }
 
-impl<S: Store> Api<S> {
+impl<S: Audited + Archive + Workflows> Api<S> {
     /// An API over this store.
     ///
     /// # Errors

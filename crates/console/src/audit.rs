@@ -10,8 +10,9 @@ use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::response::Response;
-use counterfoil_core::audit::{AuditOptions, audit};
-use counterfoil_core::port::Store;
+use counterfoil_core::audit::{AuditOptions, AuditReport, audit, audit_archived};
+use counterfoil_core::port::store::StoreError;
+use counterfoil_core::port::{Archive, Audited};
 use tokio::time::timeout;
 
 use crate::desk::{Desk, failed};
@@ -20,7 +21,7 @@ use crate::query::Query;
 use crate::{answer, json};
 
 /// Audits the store.
-pub(crate) async fn run<S: Store>(
+pub(crate) async fn run<S: Audited + Archive>(
     State(desk): State<Arc<Desk<S>>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
@@ -28,7 +29,7 @@ pub(crate) async fn run<S: Store>(
     let Ok(_turn) = desk.auditing.try_acquire() else { return Err(another_runs()) };
     let expect = desk.options.expect.iter().cloned();
     let options = expect.fold(AuditOptions::default(), AuditOptions::expect);
-    match timeout(desk.options.audit_timeout, audit(&desk.store, options)).await {
+    match timeout(desk.options.audit_timeout, whole(&desk.store, options)).await {
         Ok(Ok(report)) => Ok(answer::done(&json::audit(&report))),
         Ok(Err(error)) => {
             tracing::error!(%error, "the store failed an audit of the API");
@@ -36,6 +37,14 @@ pub(crate) async fn run<S: Store>(
         }
         Err(_) => Err(too_long()),
     }
+}
+
+async fn whole<S: Audited + Archive>(
+    store: &S,
+    options: AuditOptions,
+) -> Result<AuditReport, StoreError> {
+    let archived = audit_archived(store, &options).await?;
+    Ok(audit(store, options).await?.and(archived))
 }
 
 fn another_runs() -> Problem {

@@ -9,6 +9,10 @@ use counterfoil_core::port::read::{LanePlace, Listed, ReceiptStory, Status, Stor
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+mod workflow;
+
+pub use workflow::{Fate, waiting_input, workflow, workflow_story};
+
 /// One command: the object of `show`, and of each line of `list`.
 #[must_use]
 pub fn story(story: &Story) -> Value {

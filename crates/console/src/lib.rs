@@ -15,6 +15,9 @@
 //! | GET `/v1/commands/{id}` | read, operator | the command's story, or 404 |
 //! | POST `/v1/commands/{id}/` retry, resolve, cancel, redeliver | operator | 200, 404, 409 |
 //! | POST `/v1/destinations/{name}/pause`, `resume` | operator | 200, 404 |
+//! | GET `/v1/workflows` | read, operator | workflows by filter, page by page |
+//! | GET `/v1/workflows/{stream}` | read, operator | the workflow's story, or 404 |
+//! | POST `/v1/workflows/{stream}/` start, signal, cancel, retry | operator | 200, 404, 409, 422 |
 //! | GET `/v1/audit` | read, operator | whether every law holds |
 //! | GET `/metrics` | read, operator | what Prometheus reads |
 //! | GET `/openapi.json` | any | this, for programs |
@@ -25,8 +28,9 @@
 //!
 //! ```no_run
 //! use counterfoil_console::{Api, ApiOptions, Role, Token};
+//! # use counterfoil_core::port::{Archive, Audited, Workflows};
 //! # async fn serve(
-//! #     store: impl counterfoil_core::port::Store, secret: &str,
+//! #     store: impl Audited + Archive + Workflows, secret: &str,
 //! # ) -> Result<(), Box<dyn std::error::Error>> {
 //! let mut options = ApiOptions::default();
 //! options.tokens.push(Token::new("shipping", Role::Receipt, secret)?);
@@ -63,6 +67,8 @@ mod refusal;
 mod report;
 mod route;
 mod stream;
+mod told;
+mod workflow;
 
 pub use api::Api;
 pub use board::{Board, Standing};
@@ -70,3 +76,4 @@ pub use caller::{Role, Token};
 pub use error::ApiError;
 pub use metrics::Counters;
 pub use options::ApiOptions;
+pub use told::{SHOWN, WorkflowTold, told};

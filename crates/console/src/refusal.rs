@@ -101,7 +101,8 @@ const fn by_its_end(reason: Reason) -> Option<Words> {
 
 /// Nothing reaches an archived command.
 pub(crate) fn archived() -> Problem {
-    let detail = "it can be looked at, and nothing else: a new intent needs a new id";
+    let detail = "it can be looked at, and resolved where a late report contradicts it that nobody \
+                  has looked into; a new intent needs a new id";
     Problem::new(StatusCode::CONFLICT, "CF1041", "the command is archived", detail)
 }
 

@@ -12,18 +12,23 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use axum::routing::{get, post};
-use counterfoil_core::port::Store;
+use counterfoil_core::port::{Archive, Audited, Workflows};
 
 use crate::caller::{Callers, Role, admit};
 use crate::desk::Desk;
 use crate::problem::Problem;
-use crate::{acting, audit, commands, destination, health, look, metrics, openapi, receipt};
+use crate::{
+    acting, audit, commands, destination, health, look, metrics, openapi, receipt, workflow,
+};
 
 const REPORTERS: &[Role] = &[Role::Receipt, Role::Operator];
 const READERS: &[Role] = &[Role::Read, Role::Operator];
 const OPERATORS: &[Role] = &[Role::Operator];
 
-pub(crate) fn router<S: Store>(desk: Arc<Desk<S>>, callers: &Arc<Callers>) -> Router {
+pub(crate) fn router<S: Audited + Archive + Workflows>(
+    desk: Arc<Desk<S>>,
+    callers: &Arc<Callers>,
+) -> Router {
     let only = |roles| from_fn_with_state((Arc::clone(callers), roles), admit);
     let open = Router::new()
         .route("/livez", get(health::livez))
@@ -36,6 +41,8 @@ pub(crate) fn router<S: Store>(desk: Arc<Desk<S>>, callers: &Arc<Callers>) -> Ro
         .route("/v1/audit", get(audit::run::<S>))
         .route("/v1/commands", get(commands::list::<S>))
         .route("/v1/commands/{id}", get(look::command::<S>))
+        .route("/v1/workflows", get(workflow::list::<S>))
+        .route("/v1/workflows/{stream}", get(workflow::show::<S>))
         .route_layer(only(READERS));
     let acting = Router::new()
         .route("/v1/commands/{id}/retry", post(acting::retry::<S>))
@@ -44,6 +51,10 @@ pub(crate) fn router<S: Store>(desk: Arc<Desk<S>>, callers: &Arc<Callers>) -> Ro
         .route("/v1/commands/{id}/redeliver", post(acting::redeliver::<S>))
         .route("/v1/destinations/{name}/pause", post(destination::pause::<S>))
         .route("/v1/destinations/{name}/resume", post(destination::resume::<S>))
+        .route("/v1/workflows/{stream}/start", post(workflow::start::<S>))
+        .route("/v1/workflows/{stream}/signal", post(workflow::signal::<S>))
+        .route("/v1/workflows/{stream}/cancel", post(workflow::cancel::<S>))
+        .route("/v1/workflows/{stream}/retry", post(workflow::retry::<S>))
         .route_layer(only(OPERATORS));
     let told =
         Router::new().route("/openapi.json", get(openapi::serve)).route_layer(only(&Role::ALL));

@@ -64,7 +64,7 @@ impl BulkReport {
         match acted {
             Acted::Done { .. } => self.done += 1,
             Acted::Refused(reason) => self.refuse(id, reason),
-            Acted::Archived => self.refuse(id, &"it is archived; only `show` reaches it"),
+            Acted::Archived => self.refuse(id, &"it is archived; only `show` and `erase` reach it"),
             Acted::Unknown => self.refuse(id, &"its id is no UTF-8, so no verb can name it"),
         }
     }

@@ -31,5 +31,22 @@ pub mod postgres {
     pub use counterfoil_postgres::*;
 }
 
+#[doc = include_str!("../../../docs/workflows.md")]
+///
+/// Processes of several steps: a [`Workflow`](workflow::Workflow) decides what follows from each
+/// input, a [`Runner`](workflow::Runner) commits it, [`verify`](workflow::verify) decides
+/// histories again.
+pub mod workflow {
+    pub use counterfoil_core::domain::workflow::{End, InputKind, Program, Status};
+    pub use counterfoil_core::port::workflow::{
+        InputRefused, ListedWorkflow, NewInput, WaitingInput, WorkflowFilter, Workflows,
+    };
+    pub use counterfoil_workflow::decision::{Due, Timer};
+    pub use counterfoil_workflow::{
+        Broken, Decision, Input, Programs, ProgramsRefused, Receipt, Runner, RunnerEnd,
+        RunnerError, Running, Saga, Step, Unnamed, What, Workflow, limits, runner, saga, verify,
+    };
+}
+
 #[cfg(feature = "testing")]
 pub mod testing;

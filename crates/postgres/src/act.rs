@@ -24,7 +24,7 @@ use crate::tx::Tx;
 use crate::work::Work;
 
 const OUTBOX_ACT: Statement = statement!("outbox_act");
-const ARCHIVED_ROW: Statement = statement!("archived_row");
+const ARCHIVED_LOCK: Statement = statement!("archived_lock");
 const CONTRADICTIONS: Statement = statement!("contradiction_of_command");
 const ACKNOWLEDGING: Statement = statement!("facts_acknowledging");
 const DELIVERY_LOCK: Statement = statement!("delivery_lock");
@@ -96,8 +96,7 @@ pub(crate) async fn act(
 ) -> Result<Acted, Failure> {
     let id = deed.command_id.as_str();
     let Some(known) = find(group, id).await? else {
-        let archived = is_archived(group, id).await?;
-        return Ok(if archived { Acted::Archived } else { Acted::Unknown });
+        return Ok(act_on_archived(group, deed, actor).await?.unwrap_or(Acted::Unknown));
     };
     let key = known.ordering_key.as_deref();
     let lane = key.map(|key| Lane { destination: &known.destination, key });
@@ -106,8 +105,8 @@ pub(crate) async fn act(
     }
     let Some(stands) = position::read(group, known.n).await? else {
         // Archived while its receipt was waited for; else its rows were lost.
-        let archived = is_archived(group, id).await?;
-        return Ok(if archived { Acted::Archived } else { Acted::Refused(Reason::Ended) });
+        let acted = act_on_archived(group, deed, actor).await?;
+        return Ok(acted.unwrap_or(Acted::Refused(Reason::Ended)));
     };
     if let Some(reason) = deed.refused_before(&stands.position, known.is_erased) {
         return Ok(Acted::Refused(reason));
@@ -149,8 +148,22 @@ pub(crate) async fn act(
     Ok(Acted::Done { before, after })
 }
 
-async fn is_archived(group: &Group<'_>, id: &str) -> Result<bool, Failure> {
-    Ok(group.tx.query_opt(ARCHIVED_ROW, &[&id]).await?.is_some())
+/// `None`: it is not archived.
+async fn act_on_archived(
+    group: &Group<'_>,
+    deed: &Deed,
+    actor: &Actor,
+) -> Result<Option<Acted>, Failure> {
+    let id = deed.command_id.as_str();
+    let Some(archived) = group.tx.query_opt(ARCHIVED_LOCK, &[&id]).await? else {
+        return Ok(None);
+    };
+    let outcome = row::string(&archived, 0).unwrap_or_default();
+    let acted = deed.to_archived(&outcome, is_contradicted(group, id).await?);
+    if let Acted::Done { before, after } = acted {
+        record(group, deed, actor, (before, after)).await?;
+    }
+    Ok(Some(acted))
 }
 
 async fn find(group: &Group<'_>, id: &str) -> Result<Option<Known>, Failure> {

@@ -11,6 +11,7 @@ use counterfoil_core::domain::{
     Transition, transition,
 };
 use counterfoil_core::port::store::{ClaimFrom, Claimed, Exchange, Exchanged, ParkedNow};
+use futures_util::future::join;
 use tokio_postgres::Row;
 
 use crate::failure::Failure;
@@ -24,6 +25,7 @@ use crate::tx::Tx;
 
 const DELIVERY_DUE: Statement = statement!("delivery_due");
 const DELIVERY_CLAIM: Statement = statement!("delivery_claim");
+const DELIVERY_CLAIM_ALIKE: Statement = statement!("delivery_claim_alike");
 
 /// Steps that one look at a due delivery may take: a takeover and its claim are two.
 const STEPS_MAX: u64 = 8;
@@ -34,6 +36,8 @@ pub(crate) struct Found {
     pub(crate) now: Micros,
     /// The destination's row says another contract than ours; there is none where it says none.
     differing: Option<Option<String>>,
+    /// Enough others look there now, so that this look did not.
+    crowded: bool,
     limit: usize,
 }
 
@@ -44,8 +48,10 @@ pub(crate) async fn look(
     from: &ClaimFrom,
     limit: usize,
 ) -> Result<Found, Failure> {
-    let floor = store.pool.floors.of(from.destination.as_str(), store.now());
-    look_from(tx, store, (from, floor), limit).await
+    let (destination, now) = (from.destination.as_str(), store.now());
+    let floor = store.pool.floors.of(destination, now);
+    let insists = store.pool.crowd.insists(destination, now);
+    look_from(tx, store, (from, floor, insists), limit).await
 }
 
 /// The same from the beginning: this very transaction made something due.
@@ -55,20 +61,21 @@ pub(crate) async fn look_again(
     from: &ClaimFrom,
     limit: usize,
 ) -> Result<Found, Failure> {
-    look_from(tx, store, (from, i64::MIN), limit).await
+    look_from(tx, store, (from, i64::MIN, true), limit).await
 }
 
 async fn look_from(
     tx: &Tx<'_>,
     store: &Inner,
-    (from, floor): (&ClaimFrom, i64),
+    (from, floor, insists): (&ClaimFrom, i64, bool),
     limit: usize,
 ) -> Result<Found, Failure> {
     let destination = from.destination.as_str();
     let contract = store.agreed.text(&from.destination, &from.terms.contract);
     let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let bytes = i64::try_from(store.body_bytes_max()).unwrap_or(i64::MAX);
-    let params: [&dyn crate::param::Param; 5] = [&destination, &contract, &floor, &most, &bytes];
+    let params: [&dyn crate::param::Param; 6] =
+        [&destination, &contract, &floor, &most, &bytes, &insists];
     let mut rows = tx.query(DELIVERY_DUE, &params).await?;
     let now = rows.first().and_then(|row| row::time(row, 30)).unwrap_or_default();
     let differing = rows.first().and_then(|row| {
@@ -76,8 +83,10 @@ async fn look_from(
         let text = row::string(row, 32);
         (text.is_some() || !has_row).then_some(text)
     });
+    let let_in = rows.first().is_some_and(|row| row::flag(row, 34));
+    store.pool.crowd.told(destination, let_in, store.now());
     rows.retain(|row| row::int(row, 0).is_some());
-    Ok(Found { rows, now, differing, limit })
+    Ok(Found { rows, now, differing, crowded: !let_in && !insists, limit })
 }
 
 /// A claim before its digests are known, and what the plain claims of one exchange write at once.
@@ -101,28 +110,59 @@ impl Taken {
 
     /// Writes the plain claims that are not written yet.
     pub(crate) async fn write(&mut self, tx: &Tx<'_>, owner: &str) -> Result<(), Failure> {
+        write_plain(tx, std::mem::take(&mut self.plain), owner).await
+    }
+
+    /// Writes them and commits; gives what was claimed. Its digests are computed while the server
+    /// writes: first what is asked of it leaves.
+    pub(crate) async fn commit(
+        mut self,
+        tx: &Tx<'_>,
+        owner: &str,
+    ) -> Result<Vec<Claimed>, Failure> {
         let plain = std::mem::take(&mut self.plain);
-        if plain.is_empty() {
-            return Ok(());
-        }
-        let numbers: Vec<i64> = plain.iter().map(|one| one.n).collect();
-        let attempts: Vec<i32> = plain.iter().map(|one| int(one.attempts)).collect();
-        let since: Vec<Option<i64>> = plain.iter().map(|one| micros(one.round_since)).collect();
-        let tokens: Vec<i64> = plain.iter().map(|one| one.token.get()).collect();
-        let leases: Vec<Option<i64>> = plain.iter().map(|one| micros(one.lease_until)).collect();
-        let sent: Vec<Option<i64>> = plain.iter().map(|one| micros(one.first_sent_at)).collect();
-        tx.execute(DELIVERY_CLAIM, &[&numbers, &attempts, &since, &tokens, &leases, &sent, &owner])
-            .await
+        let finished = async {
+            tokio::task::yield_now().await;
+            self.finish()
+        };
+        let (committed, claimed) =
+            join(tx.commit_with(write_plain(tx, plain, owner)), finished).await;
+        committed.map(|()| claimed)
     }
 
     /// What was claimed, with its digests.
-    pub(crate) fn finish(self) -> Vec<Claimed> {
+    fn finish(self) -> Vec<Claimed> {
         let claimed = |(command, delivery, taken_over): (OutboxRow, Delivery, bool)| {
             let (digest, row_digest) = digests(&command);
             Claimed { command: Arc::new(command), delivery, digest, row_digest, taken_over }
         };
         self.claimed.into_iter().map(claimed).collect()
     }
+}
+
+/// Writes plain claims of pending commands.
+async fn write_plain(tx: &Tx<'_>, plain: Vec<Delivery>, owner: &str) -> Result<(), Failure> {
+    let Some(first) = plain.first() else { return Ok(()) };
+    let numbers: Vec<i64> = plain.iter().map(|one| one.n).collect();
+    let said = |one: &Delivery| {
+        let (token, attempts) = (one.token.get(), int(one.attempts));
+        let times = [one.round_since, one.lease_until, one.first_sent_at].map(micros);
+        (token, attempts, times)
+    };
+    let alike = said(first);
+    if plain.iter().all(|one| said(one) == alike) {
+        let (token, attempts, [since, lease, sent]) = alike;
+        let params: [&dyn crate::param::Param; 7] =
+            [&numbers, &attempts, &since, &token, &lease, &sent, &owner];
+        return tx.execute(DELIVERY_CLAIM_ALIKE, &params).await;
+    }
+    let attempts: Vec<i32> = plain.iter().map(|one| int(one.attempts)).collect();
+    let since: Vec<Option<i64>> = plain.iter().map(|one| micros(one.round_since)).collect();
+    let tokens: Vec<i64> = plain.iter().map(|one| one.token.get()).collect();
+    let leases: Vec<Option<i64>> = plain.iter().map(|one| micros(one.lease_until)).collect();
+    let sent: Vec<Option<i64>> = plain.iter().map(|one| micros(one.first_sent_at)).collect();
+    tx.execute(DELIVERY_CLAIM, &[&numbers, &attempts, &since, &tokens, &leases, &sent, &owner])
+        .await
 }
 
 /// Moves on what was found, `left` claims at most.
@@ -144,6 +184,7 @@ pub(crate) async fn take(
         }
         return Ok(());
     }
+    done.crowded |= found.crowded;
     let limit = found.limit.min(left);
     done.more |= found.rows.len() > limit;
     let looking = Looking { exchange, from };
@@ -213,14 +254,7 @@ async fn advance(
         Moved::Open(next) => next,
         Moved::Ended(receipt) => {
             taken.freed = true;
-            if position::end(group, &delivery).await? {
-                position::insert_receipt(group, subject, &receipt).await?;
-                position::give_turn(group, subject).await?;
-                // Nothing but its expiry ends a command that is merely due.
-                let named = (command.command_id.to_string(), command.destination.to_string());
-                done.expired.push(named);
-            }
-            return Ok(());
+            return expire(group, subject, (&delivery, &receipt), done).await;
         }
         Moved::Not => return Ok(()),
     };
@@ -241,6 +275,21 @@ async fn advance(
     position::give_turn(group, subject).await?;
     if next.state.is_parked() {
         done.parked.push(parked_now(&command, &next, group.now));
+    }
+    Ok(())
+}
+
+/// Ends it: nothing but its expiry ends a command that is merely due.
+async fn expire(
+    group: &mut Group<'_>,
+    subject: Subject<'_>,
+    (delivery, receipt): (&Delivery, &Receipt),
+    done: &mut Exchanged,
+) -> Result<(), Failure> {
+    if position::end(group, delivery).await? {
+        position::insert_receipt(group, subject, receipt).await?;
+        position::give_turn(group, subject).await?;
+        done.expired.push((subject.command_id.to_owned(), subject.destination.to_owned()));
     }
     Ok(())
 }

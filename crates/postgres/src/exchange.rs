@@ -23,10 +23,9 @@ struct Exchanging<'a> {
     exchange: Exchange,
 }
 
-/// What was written, before the digests of what was claimed are known.
+/// What was written.
 struct Done {
     exchanged: Exchanged,
-    taken: Taken,
     /// Something is due that this exchange did not look for.
     wakes: bool,
 }
@@ -39,8 +38,7 @@ pub(crate) async fn exchange(
     let work = Exchanging { store, exchange };
     let done = store.pool.transact(&work).await?;
     let wakes = work.wakes(&done);
-    let Done { exchanged, taken, .. } = done;
-    Ok((Exchanged { claimed: taken.finish(), ..exchanged }, wakes))
+    Ok((done.exchanged, wakes))
 }
 
 impl Work for Exchanging<'_> {
@@ -99,9 +97,9 @@ impl Work for Exchanging<'_> {
         // Last, so that no alert is claimed by the exchange that made it.
         let alerts = alert::record(&mut group, exchange.announce.as_ref(), &parked).await?;
         group.flush().await?;
-        tx.commit_with(taken.write(tx, &exchange.owner)).await?;
+        done.claimed = taken.commit(tx, &exchange.owner).await?;
         let wakes = alerts > 0 || tx.has_input() || !fresh.is_empty() || !early.is_empty();
-        Ok(Done { exchanged: done, taken, wakes })
+        Ok(Done { exchanged: done, wakes })
     }
 
     /// What was handed back or put off may be due for others, and so are alerts, and what was freed

@@ -9,6 +9,7 @@ mod append;
 mod archive;
 mod books;
 mod claim;
+mod crowd;
 mod destination;
 mod enqueue;
 mod exchange;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Object, RecyclingMethod, Runtime};
 use tokio_postgres::Config;
 
+use crate::crowd::Crowd;
 use crate::failure::Failure;
 use crate::floors::Floors;
 use crate::options::Options;
@@ -82,6 +83,8 @@ pub(crate) struct Pool {
     pub(crate) settings: Settings,
     /// Where claims begin to look, by destination.
     pub(crate) floors: Floors,
+    /// Where claims were not let in.
+    pub(crate) crowd: Crowd,
     jitter: AtomicU64,
 }
 
@@ -103,8 +106,9 @@ impl Pool {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| Failure::broken(error.to_string()))?;
-        let (settings, floors) = (Settings::new(options), Floors::default());
-        Ok(Self { pool, settings, floors, jitter: AtomicU64::new(1) })
+        let (floors, crowd) = (Floors::default(), Crowd::default());
+        let settings = Settings::new(options);
+        Ok(Self { pool, settings, floors, crowd, jitter: AtomicU64::new(1) })
     }
 
     /// A transaction; it reaches the server with its first statement.

@@ -221,8 +221,7 @@ impl<'a> Tx<'a> {
         let turn = self.turn.lock().await;
         let client = self.client()?;
         if self.settings.options.pooler {
-            let params: Vec<(&(dyn ToSql + Sync), Type)> =
-                params.iter().map(|param| (param.sql(), param.of_type())).collect();
+            let params = typed(params);
             return Ok(self.within(sent(turn, client.query_typed(&text, &params))).await??);
         }
         let types: Vec<Type> = params.iter().map(|param| param.of_type()).collect();
@@ -231,9 +230,14 @@ impl<'a> Tx<'a> {
         Ok(self.within(sent(turn, client.query(&prepared, &params))).await??)
     }
 
-    /// Runs the user's own query, unprepared and without parameters.
-    pub(crate) async fn query_text(&self, sql: &str) -> Result<Vec<Row>, Failure> {
-        Ok(self.within(self.client()?.query_typed(sql, &[])).await??)
+    /// Runs the user's own query, unprepared.
+    pub(crate) async fn query_text(
+        &self,
+        sql: &str,
+        params: &[&dyn Param],
+    ) -> Result<Vec<Row>, Failure> {
+        let params = typed(params);
+        Ok(self.within(self.client()?.query_typed(sql, &params)).await??)
     }
 
     /// Commits. With nothing begun there is nothing to commit.
@@ -310,6 +314,10 @@ impl<'a> Tx<'a> {
             self.ended.store(true, Ordering::Release);
         }
     }
+}
+
+fn typed<'a>(params: &[&'a dyn Param]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    params.iter().map(|param| (param.sql(), param.of_type())).collect()
 }
 
 /// Polls once, which sends, and lets the next one send; then waits for the answer.

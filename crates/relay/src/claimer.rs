@@ -6,9 +6,11 @@
 
 use std::time::Duration;
 
+use counterfoil_core::domain::Seed;
 use tokio::time::Instant;
 
 use crate::attempts::earlier;
+use crate::backoff::Backoff;
 
 /// How many fruitless hints are believed before the next is checked by reading.
 const TRUST: u32 = 4;
@@ -29,6 +31,8 @@ pub(crate) struct Claimer {
     /// Claims in a row that found nothing where something was said to be due.
     barren: u32,
     rest_until: Option<Instant>,
+    /// Enough others claim: when to come back.
+    crowd: Backoff,
     poll: Duration,
 }
 
@@ -43,6 +47,7 @@ impl Claimer {
             must_look: false,
             barren: 0,
             rest_until: None,
+            crowd: Backoff::crowded(),
             poll,
         }
     }
@@ -92,7 +97,13 @@ impl Claimer {
 
     /// Whether to claim now.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        self.due && self.rest_until.is_none_or(|until| until <= now)
+        self.due && self.rest(now).is_none()
+    }
+
+    /// Until when nothing is claimed, if that is not over.
+    fn rest(&self, now: Instant) -> Option<Instant> {
+        let rest = self.rest_until.filter(|until| *until > now);
+        rest.max(self.crowd.until(now))
     }
 
     /// Nothing is known to be due.
@@ -102,7 +113,7 @@ impl Claimer {
 
     /// When to look at the clock again.
     pub(crate) fn wake_at(&self, now: Instant) -> Option<Instant> {
-        let rest = self.rest_until.filter(|until| self.due && *until > now);
+        let rest = self.rest(now).filter(|_| self.due);
         earlier(self.due_at, rest)
     }
 
@@ -123,6 +134,16 @@ impl Claimer {
     /// The claim failed: what was due still is.
     pub(crate) fn failed(&mut self, claiming: &Claiming) {
         self.due |= claiming.was_due;
+    }
+
+    /// The claim was let in, wherever it looked, or some of it was not, since enough others claim.
+    pub(crate) fn crowded(&mut self, crowded: bool, seed: Seed, now: Instant) {
+        if crowded {
+            self.due = true;
+            self.crowd.failed(seed, now);
+        } else {
+            self.crowd.worked();
+        }
     }
 
     /// The claim found so many; `more` is due beyond the limit.
@@ -148,4 +169,31 @@ impl Claimer {
 pub(crate) struct Claiming {
     was_due: bool,
     hinted: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_let_in_comes_back_a_little_later() {
+        let mut claimer = Claimer::new(Duration::from_millis(50));
+        let mut now = Instant::now();
+        for round in 0..8 {
+            assert!(claimer.is_due(now), "{round}");
+            claimer.claiming();
+            claimer.crowded(true, Seed(round), now);
+            assert!(!claimer.is_due(now) && !claimer.is_quiet() && !claimer.must_look());
+            let at = claimer.wake_at(now).unwrap();
+            let pause = at - now;
+            let (least, most) = (Duration::from_millis(2), Duration::from_millis(25));
+            assert!(pause >= least && pause <= most, "{round}: {pause:?}");
+            now = at;
+        }
+        // Let in, and there is more: at once.
+        let claiming = claimer.claiming();
+        claimer.crowded(false, Seed(9), now);
+        claimer.found(&claiming, 10, true, now);
+        assert!(claimer.is_due(now));
+    }
 }

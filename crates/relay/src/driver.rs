@@ -26,10 +26,6 @@ use crate::sender::{Finished, Sender, Told};
 use crate::settler::Settler;
 use crate::stop::{Stop, Stopped};
 
-/// At most so many settles, and so many claims, in one exchange: the store's write lock is held
-/// for a few milliseconds only.
-pub(crate) const ROWS_MAX: usize = 256;
-
 /// The shortest poll: less would be a relay that does nothing else.
 const POLL_MIN: Duration = Duration::from_millis(1);
 
@@ -98,9 +94,9 @@ impl<S: Store, O: Observer> Driver<S, O> {
             observer,
             attempts: Attempts::new(workers),
             claimer: Claimer::new(options.poll),
-            settler: Settler::new(workers / 2, ROWS_MAX),
+            settler: Settler::new(workers / 2, store.rows_max()),
             sender,
-            backoff: Backoff::default(),
+            backoff: Backoff::failing(),
             pausing: Pausing::default(),
             stop: None,
             under_way: None,

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::attempts::{Renewing, Running};
 use crate::claimer::Claiming;
-use crate::driver::{Driver, ROWS_MAX};
+use crate::driver::Driver;
 use crate::error::RelayError;
 use crate::notice;
 use crate::reason::made_fit;
@@ -77,7 +77,8 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let (settling, alone) = self.settler.take(now);
         let (mut renewing, mut renewals) = (Vec::new(), Vec::new());
         let mut claim_from = Vec::new();
-        let free = self.attempts.free().saturating_sub(self.settler.queued()).min(ROWS_MAX);
+        let free = self.attempts.free().saturating_sub(self.settler.queued());
+        let free = free.min(self.store.rows_max());
         if alone.is_none() {
             let due = self.attempts.renewals(&self.destinations, now);
             (renewing, renewals) = due.into_iter().unzip();
@@ -118,11 +119,16 @@ impl<S: Store, O: Observer> Driver<S, O> {
         self.settler.worked(sent.alone);
         let tracer = self.options.tracer.as_deref();
         trace::settled(tracer, &sent.settling, sent.issued, None);
-        let Exchanged { settled, lost, claimed, parked, expired, differing, more } = done;
+        let Exchanged { settled, lost, claimed, parked, expired, differing, more, crowded } = done;
         self.tell_claimed(&claimed);
         if let Some(claiming) = &sent.claiming {
             let found = claimed.len() + parked.len() + expired.len();
-            self.claimer.found(claiming, found, more, now);
+            let seed = self.seed();
+            self.claimer.crowded(crowded, seed, now);
+            // Who was not let in has not seen that nothing is there.
+            if found > 0 || !crowded {
+                self.claimer.found(claiming, found, more, now);
+            }
             self.destinations.found(&claimed);
         }
         self.begin_attempts(claimed, &sent);

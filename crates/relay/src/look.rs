@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use counterfoil_core::domain::Micros;
-use counterfoil_core::port::store::{Remaining, StoreError};
+use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::{Notice, Observer, Store};
 use tokio::time::Instant;
 
@@ -16,7 +16,8 @@ use crate::driver::Driver;
 pub(crate) struct Looked {
     next_due: Option<Micros>,
     now: Micros,
-    remaining: Option<Remaining>,
+    /// Whether anything is left to do; asked where the relay may end.
+    busy: Option<bool>,
 }
 
 impl<S: Store, O: Observer> Driver<S, O> {
@@ -26,19 +27,22 @@ impl<S: Store, O: Observer> Driver<S, O> {
         let (store, open) = (Arc::clone(&self.store), self.destinations.open());
         let boot = self.options.clock.boot();
         let lookable = self.destinations.lookable(Instant::now(), boot);
-        let count = self.options.until_idle && self.is_still();
+        let asks = self.options.until_idle && self.is_still();
         self.look = Some(Box::pin(async move {
             let any = !lookable.is_empty();
             let next_due = if any { store.next_due(&lookable).await? } else { None };
-            let remaining = if count { Some(store.remaining(&open).await?) } else { None };
-            Ok(Looked { next_due, now: store.now()?, remaining })
+            // Where something is due now, nobody ends.
+            let is_due = next_due.is_some_and(|due| store.now().is_ok_and(|now| due <= now));
+            let asks = asks && !is_due;
+            let busy = if asks { Some(store.is_busy(&open).await?) } else { None };
+            Ok(Looked { next_due, now: store.now()?, busy })
         }));
     }
 
     /// Takes what was read.
     pub(crate) fn looked(&mut self, looked: Result<Looked, StoreError>) {
         let now = Instant::now();
-        let Looked { next_due, now: store_now, remaining } = match looked {
+        let Looked { next_due, now: store_now, busy } = match looked {
             Ok(looked) => looked,
             Err(error) => return self.store_failed(error, "reading what is due"),
         };
@@ -51,7 +55,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
             self.is_idle = true;
             self.observer.notice(&Notice::Idle { next_due });
         }
-        if remaining.is_some_and(|remaining| remaining.busy == 0) {
+        if busy == Some(false) {
             self.begin_stop(None);
         }
     }

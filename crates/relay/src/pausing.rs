@@ -84,7 +84,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
 
 impl<S: Store, O: Observer> Gone<S, O> {
     async fn pause(self) {
-        let mut backoff = Backoff::default();
+        let mut backoff = Backoff::failing();
         let mut may_be_ours = false;
         loop {
             match self.store.pause(&self.destination, &self.actor, &self.reason).await {

@@ -12,9 +12,10 @@ use counterfoil_core::port::{Announce, Notice, Observer, Store};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::task::JoinHandle;
 
-use crate::driver::ROWS_MAX;
 use crate::notice;
 
+/// At most so many end in one write.
+const ROWS_MAX: usize = 256;
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(1);
 /// The pause after a write that left more to do, so that other writers come in between.

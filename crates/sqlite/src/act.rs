@@ -20,6 +20,7 @@ use crate::position::{self, Subject, Written};
 use crate::report::digests_of;
 use crate::row::{self, micros};
 use crate::sql::Sql;
+use crate::tombstone;
 
 /// Deeds of one person.
 pub(crate) struct Acting {
@@ -73,8 +74,7 @@ impl Work for Acting {
 pub(crate) fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Acted> {
     let id = deed.command_id.as_str();
     let Some(known) = find(group, id)? else {
-        let archived = group.sql(Sql::ArchivedRow)?.exists([id])?;
-        return Ok(if archived { Acted::Archived } else { Acted::Unknown });
+        return act_on_archived(group, deed, actor);
     };
     let Some(stands) = position::read(group, known.n)? else {
         return Ok(Acted::Refused(Reason::Ended));
@@ -120,6 +120,18 @@ pub(crate) fn act(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite
     let before = name(&before);
     record(group, deed, actor, (before, after))?;
     Ok(Acted::Done { before, after })
+}
+
+fn act_on_archived(group: &mut Group<'_>, deed: &Deed, actor: &Actor) -> rusqlite::Result<Acted> {
+    let id = deed.command_id.as_str();
+    let Some(tombstone) = tombstone::find(group.connection, id)? else {
+        return Ok(Acted::Unknown);
+    };
+    let acted = deed.to_archived(&tombstone.outcome, is_contradicted(group, id)?);
+    if let Acted::Done { before, after } = acted {
+        record(group, deed, actor, (before, after))?;
+    }
+    Ok(acted)
 }
 
 fn record(

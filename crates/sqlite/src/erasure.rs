@@ -80,6 +80,10 @@ impl Erasure {
         let Some(tombstone) = tombstone::find(group.connection, &self.command_id)? else {
             return Ok(Erased::Unknown);
         };
+        let is_repeat = group.sql(Sql::EraseAgain)?.query_row([&self.command_id], |row| row.get(0));
+        if is_repeat? {
+            return Ok(Erased::Repeated);
+        }
         if !self.change_seal(group)? {
             return Ok(Erased::SealMoved);
         }
@@ -100,6 +104,12 @@ impl Erasure {
         let reason = [reason, &actor.reason].into_iter().find(|reason| !reason.is_empty());
         insert_action(group, &action, reason.map(String::as_str), (Some(outcome), "erased"))
     }
+}
+
+/// Whether somebody erased each of these.
+pub(crate) fn erased(store: &Connection, ids: &[String]) -> rusqlite::Result<Vec<bool>> {
+    let mut statement = store.prepare_cached(Sql::ActionErased.text())?;
+    ids.iter().map(|id| statement.query_row([id], |row| row.get(0))).collect()
 }
 
 /// Its number, and whether it was erased before.

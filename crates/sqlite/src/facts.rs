@@ -6,6 +6,7 @@
 use counterfoil_core::domain::laws::{
     AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts, RestoreFacts,
 };
+use counterfoil_core::domain::workflow::receipt_input;
 use counterfoil_core::domain::{Micros, ReceiptOutcome};
 use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
@@ -172,13 +173,19 @@ fn each(
     Ok(())
 }
 
-/// Adds whether the event of each decision's command stands.
+/// Adds whether the event of each decision's command stands, and whether a workflow knows its end.
 fn add_events(store: &Connection, commands: &mut [CommandFacts]) -> rusqlite::Result<()> {
     let mut issued = store.prepare_cached(Sql::EventIssued.text())?;
+    let mut unheard = store.prepare_cached(Sql::ReceiptUnheard.text())?;
     for command in commands {
         let Some(row) = &command.outbox else { continue };
         if let Some(stream) = &row.stream {
             command.has_event = issued.exists(params![stream.as_str(), row.seq, row.idx])?;
+            let pointer = row.seq.zip(row.idx).map(|(seq, idx)| receipt_input(seq, idx));
+            command.unheard = match pointer.filter(|_| !command.receipts.is_empty()) {
+                Some(pointer) => unheard.exists(params![stream.as_str(), command.n, pointer])?,
+                None => false,
+            };
         }
     }
     Ok(())

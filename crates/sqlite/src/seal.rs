@@ -3,12 +3,14 @@
 //! Guarantees: of two that write over one version, one does; the store clock is saved with it, so
 //! that no later start reads an earlier time. Does not: know what a seal says.
 
+use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::SealChange;
 use counterfoil_core::port::seal::Sealed;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use crate::group::Group;
 use crate::member::Work;
+use crate::pause::{Action, insert_action};
 use crate::row::{int, lossy, time};
 use crate::sql::Sql;
 
@@ -49,8 +51,11 @@ pub(crate) fn turn(group: &mut Group<'_>, change: Option<&SealChange>) -> rusqli
     }
 }
 
-/// A seal alone.
-pub(crate) struct Sealing(pub(crate) SealChange);
+/// A seal alone, or with the record of who gave up the one before.
+pub(crate) struct Sealing {
+    pub(crate) change: SealChange,
+    pub(crate) reseal: Option<Actor>,
+}
 
 impl Work for Sealing {
     /// Whether it was written.
@@ -61,11 +66,17 @@ impl Work for Sealing {
     }
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<bool> {
-        change(group, &self.0)
+        let written = change(group, &self.change)?;
+        if let Some(actor) = self.reseal.as_ref().filter(|_| written) {
+            let action = Action { verb: "reseal", about: "store", actor: &actor.name };
+            let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
+            insert_action(group, &action, reason, (Some("sealed"), "sealed anew"))?;
+        }
+        Ok(written)
     }
 
     fn stands(&self, store: &Connection, written: &bool) -> rusqlite::Result<Option<bool>> {
-        let SealChange { version, seal } = &self.0;
+        let SealChange { version, seal } = &self.change;
         let is_ours =
             |sealed: Sealed| sealed.version == version.saturating_add(1) && sealed.seal == *seal;
         Ok(Some(!written || read(store)?.is_some_and(is_ours)))
@@ -83,7 +94,8 @@ mod tests {
     fn whether_a_seal_stands_is_told_from_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let (own, _) = crate::connection::init(&folder.path().join("s.db"), None).unwrap();
-        let sealing = |seal: &str| Sealing(SealChange { version: 0, seal: seal.into() });
+        let change = |seal: &str| SealChange { version: 0, seal: seal.into() };
+        let sealing = |seal: &str| Sealing { change: change(seal), reseal: None };
         let (ours, theirs) = (sealing("ours"), sealing("theirs"));
         assert_eq!(ours.stands(&own, &true).unwrap(), Some(false));
         let mut group = Group::new(&own, Micros::EARLIEST);

@@ -173,6 +173,7 @@ impl<S: Archive> LineCheck<'_, S> {
     ) -> Result<(), ArchiveError> {
         let ids: Vec<String> = page.iter().map(|it| it.outbox.command_id.to_string()).collect();
         let tombstones = self.store.tombstones_of(&ids).await?;
+        self.find_erased(&page, &ids, findings).await?;
         for ((entry, id), tombstone) in page.iter().zip(ids).zip(tombstones) {
             let here = tombstone.as_ref().filter(|tombstone| tombstone.file == self.name);
             let is_left = self.left.contains(id.as_str());
@@ -203,6 +204,28 @@ impl<S: Archive> LineCheck<'_, S> {
                     findings.add(code::NO_TOMBSTONE, self.name, vec![id], &found);
                 }
             }
+        }
+        Ok(())
+    }
+}
+
+impl<S: Archive> LineCheck<'_, S> {
+    /// Lines that still hold what was erased: left over in another folder, or brought back.
+    async fn find_erased(
+        &self,
+        page: &[Entry],
+        ids: &[String],
+        findings: &mut Findings,
+    ) -> Result<(), ArchiveError> {
+        let erased = self.store.erased(ids).await?;
+        let holds = |(entry, is_erased): &(&Entry, bool)| *is_erased && entry.erased_at.is_none();
+        for (entry, _) in page.iter().zip(erased).filter(holds) {
+            let id = entry.outbox.command_id.to_string();
+            let found = format!(
+                "command {id} was erased, and its content is still here: erase it again with \
+                 `counterfoil erase`, and --archive with this folder"
+            );
+            findings.add(code::ERASED, self.name, vec![id], &found);
         }
         Ok(())
     }

@@ -43,6 +43,8 @@ pub(super) mod code {
     pub(crate) const DIFFERS: &str = "CF1132";
     /// Tombstones that name a file of no folder that was given.
     pub(crate) const ELSEWHERE: &str = "CF1133";
+    /// A line with the content of a command that was erased.
+    pub(crate) const ERASED: &str = "CF1134";
 }
 
 /// Findings while they are made.

@@ -50,7 +50,9 @@ async fn erased_after_it_the_file_is_rewritten_and_nothing_else() {
     assert!(!String::from_utf8(text).unwrap().contains("body of c-0003"));
     site.is_sound().await;
     let again = site.erase("c-0003", &Unwatched).await.unwrap();
-    assert_eq!(again, Erasure::Done(Vec::new()), "nothing is left to take out");
+    assert_eq!(again, Erasure::Repeated(Vec::new()), "nothing is left to take out");
+    let acts = site.store.show("c-0003").await.unwrap().unwrap().actions;
+    assert_eq!(acts.len(), 1, "recorded once: {acts:?}");
     site.is_sound().await;
 }
 

@@ -1,7 +1,7 @@
 //! What happens to a command between its line and its burial: it stays, and the manifest says so.
 
 use counterfoil_archive::{
-    Erasure, Folder, Seals, Step, Watch, Work, archive, erase, verify, verify_sealed,
+    Erasure, Folder, Seals, Step, Unwatched, Watch, Work, archive, erase, verify, verify_sealed,
 };
 use counterfoil_core::domain::transition::{Report, Verdict};
 use counterfoil_core::domain::{CommandId, ReceiptOutcome, Span};
@@ -199,6 +199,46 @@ async fn what_a_run_that_was_cut_short_holds_may_be_moved_by_another() {
     assert!(!found.contains(&"CF1132"), "{:#?}", report.findings);
     assert_eq!(site.run().await.files[0].left.len(), 3);
     assert!(verify(&site.store, &folders, 100).await.unwrap().holds);
+}
+
+/// The same, and the content of one is erased: it is found in both folders.
+#[tokio::test]
+async fn what_was_left_in_another_folder_is_found_and_taken_out() {
+    let site = in_memory().with(ids(3)).await;
+    let lock = site.lock();
+    let cut = die_after(9, async |watch: &dyn Watch| {
+        archive(&Work::new(&site.store, &lock).watched(watch), &site.options()).await
+    });
+    assert!(cut.await.is_none());
+    drop(lock);
+    site.clock.advance(Span::from_secs(1));
+    let other = tempfile::tempdir().unwrap();
+    let folder = || Folder::new(other.path()).unwrap();
+    let lock = folder().lock().unwrap();
+    archive(&Work::new(&site.store, &lock), &site.options()).await.unwrap();
+    let here = site.erase("c-0001", &Unwatched).await.unwrap_err();
+    assert_eq!(here.code(), "CF1108", "first where its line counts: {here}");
+    let there = erase(&Work::new(&site.store, &lock), "c-0001", ann("asked")).await.unwrap();
+    assert!(matches!(&there, Erasure::Done(files) if files.len() == 1), "{there:?}");
+    drop(lock);
+    let folders = [site.folder(), folder()];
+    // Before the run that was cut short is ended, and after.
+    for is_ended in [false, true] {
+        if is_ended {
+            site.run().await;
+        }
+        let report = verify(&site.store, &folders, 100).await.unwrap();
+        let erased: Vec<_> = report.findings.iter().filter(|it| it.code == "CF1134").collect();
+        assert_eq!(erased.len(), 1, "{:#?}", report.findings);
+        assert_eq!(erased[0].ids, ["c-0001"]);
+    }
+    let here = site.erase("c-0001", &Unwatched).await.unwrap();
+    assert!(matches!(&here, Erasure::Repeated(files) if files.len() == 1), "{here:?}");
+    assert!(verify(&site.store, &folders, 100).await.unwrap().holds);
+    let lines = site.lines().into_iter().filter(|it| it.outbox.body.is_empty());
+    assert_eq!(lines.count(), 1);
+    let acts = site.store.show("c-0001").await.unwrap().unwrap().actions;
+    assert_eq!(acts.len(), 1, "{acts:?}");
 }
 
 #[tokio::test]

@@ -35,10 +35,10 @@ pub(crate) struct Erase {
     /// Why, for the books; it must be said, and stays
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// The folder of the archive, whose files are rewritten without the content. Default: [archive]
-    /// dir
+    /// The folder of the archive, whose files are rewritten without the content; where there are
+    /// several, give each. Default: [archive] dir
     #[arg(long, value_name = "DIR")]
-    pub(crate) archive: Option<PathBuf>,
+    pub(crate) archive: Vec<PathBuf>,
     /// Who acts, for the books. Default: the user of the operating system
     #[arg(long, value_name = "NAME")]
     pub(crate) actor: Option<String>,

@@ -28,9 +28,13 @@ pub(crate) struct Audit {
     /// is wrong: says which, and ends with 1; checks everything
     #[arg(long)]
     pub(crate) reseal: bool,
-    /// With --mend: who mends, for the books. Default: the user of the operating system
-    #[arg(long, value_name = "NAME", requires = "mend")]
+    /// With --mend or --reseal: who does so, for the books. Default: the user of the operating
+    /// system
+    #[arg(long, value_name = "NAME")]
     pub(crate) actor: Option<String>,
+    /// With --reseal, which needs it: why the old seal is given up, for the books
+    #[arg(long, value_name = "TEXT", requires = "reseal")]
+    pub(crate) reason: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -49,6 +49,10 @@ impl Archive for OpenStore {
         each!(self, open => open.tombstones(after, limit).await)
     }
 
+    async fn erased(&self, command_ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        each!(self, open => open.erased(command_ids).await)
+    }
+
     async fn erase(
         &self,
         command_id: &str,

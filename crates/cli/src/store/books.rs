@@ -3,11 +3,11 @@
 //! Guarantees: each method goes to the open store as it is. Does not: decide anything.
 
 use counterfoil_core::domain::EventRow;
-use counterfoil_core::domain::laws::ContradictionFacts;
+use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, Horizon, Sealed};
+use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
 use counterfoil_core::port::store::StoreError;
 
 use super::{OpenStore, each};
@@ -33,6 +33,22 @@ impl Audited for OpenStore {
         each!(self, open => open.events(after, limit).await)
     }
 
+    async fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> Result<Vec<FlowFacts>, StoreError> {
+        each!(self, open => open.flow_facts(from, limit).await)
+    }
+
+    async fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> Result<InputPage, StoreError> {
+        each!(self, open => open.input_facts(from, limit).await)
+    }
+
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {
         each!(self, open => open.actions(after, limit).await)
     }
@@ -45,12 +61,20 @@ impl Audited for OpenStore {
         each!(self, open => open.contradictions(after, limit).await)
     }
 
+    async fn numbers(&self, command_ids: &[String]) -> Result<Vec<Option<i64>>, StoreError> {
+        each!(self, open => open.numbers(command_ids).await)
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         each!(self, open => open.sealed().await)
     }
 
     async fn save_seal(&self, version: i64, seal: &str) -> Result<bool, StoreError> {
         each!(self, open => open.save_seal(version, seal).await)
+    }
+
+    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
+        each!(self, open => open.reseal(version, seal, actor).await)
     }
 
     async fn mend(&self, command_ids: &[String], actor: Actor) -> Result<u64, StoreError> {

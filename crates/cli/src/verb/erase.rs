@@ -3,8 +3,6 @@
 //! Guarantees: who and why stay, and so do digests and receipts; an archived command is not said
 //! to be erased before its file is. Does not: reach backups.
 
-use std::path::Path;
-
 use counterfoil_archive::{ArchiveError, Erasure, Folder, KeptSeal, Work, erase, erase_in_store};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{Archive, Erased};
@@ -12,7 +10,7 @@ use serde_json::json;
 
 use super::act::needed;
 use super::actor::actor;
-use super::archive::{failed, folder};
+use super::archive::failed;
 use super::{Found, block_on};
 use crate::args::{Erase, Shared};
 use crate::exit::{Ended, Exit, Failure};
@@ -28,26 +26,53 @@ pub(crate) fn run(shared: &Shared, args: Erase) -> Ended {
     let reason = needed(args.reason, "erase", "--reason", "why its content goes")?;
     let actor = Actor { name: actor(args.actor)?, reason };
     let found = Found::new(shared)?;
-    let dir = found.archive(args.archive.as_deref())?;
-    let folder = folder(dir.as_deref())?;
+    let mut dirs = args.archive;
+    if dirs.is_empty() {
+        dirs.extend(found.archive(None)?);
+    }
+    let folders = dirs.iter().map(|dir| Folder::new(dir).map_err(failed));
+    let folders = folders.collect::<Result<Vec<_>, _>>()?;
     let store = found.open()?;
-    let erased = match folder {
-        Some(folder) => in_archive(&store, folder, &args.id, actor)?,
-        None => in_store(&store, &args.id, actor)?,
+    let erased = if folders.is_empty() {
+        in_store(&store, &args.id, actor)?
+    } else {
+        in_archive(&store, folders, &args.id, &actor)?
     };
-    tell(&args.id, &erased, dir.as_deref(), args.json)
+    tell(&args.id, &erased, !dirs.is_empty(), args.json)
 }
 
+/// In the folder where its line counts first: it is erased by that, and what the others hold of it
+/// is left over.
 fn in_archive(
     store: &OpenStore,
-    folder: Folder,
+    mut folders: Vec<Folder>,
     id: &str,
-    actor: Actor,
+    actor: &Actor,
 ) -> Result<Erasure, Failure> {
-    let lock = folder.lock().map_err(failed)?;
     let seals = KeptSeal(store);
-    let work = Work::new(store, &lock).sealed(&seals);
-    block_on(async { erase(&work, id, actor).await.map_err(failed) })
+    block_on(async {
+        let tombstone = store.tombstones_of(&[id.to_owned()]).await?.pop().flatten();
+        let counts = |folder: &Folder| tombstone.as_ref().is_some_and(|it| folder.has(&it.file));
+        folders.sort_by_key(|folder| !counts(folder));
+        let mut all: Option<Erasure> = None;
+        for folder in folders {
+            let lock = folder.lock().map_err(failed)?;
+            let work = Work::new(store, &lock).sealed(&seals);
+            let erased = erase(&work, id, actor.clone()).await.map_err(failed)?;
+            all = Some(match (all, erased) {
+                (Some(Erasure::Done(mut files)), Erasure::Done(more) | Erasure::Repeated(more)) => {
+                    files.extend(more);
+                    Erasure::Done(files)
+                }
+                (Some(Erasure::Repeated(mut files)), Erasure::Repeated(more)) => {
+                    files.extend(more);
+                    Erasure::Repeated(files)
+                }
+                (_, erased) => erased,
+            });
+        }
+        Ok(all.unwrap_or(Erasure::Unknown))
+    })
 }
 
 /// Where no folder is named, an archived command is left as it is.
@@ -77,7 +102,7 @@ fn in_store(store: &OpenStore, id: &str, actor: Actor) -> Result<Erasure, Failur
     })
 }
 
-fn tell(id: &str, erased: &Erasure, dir: Option<&Path>, as_json: bool) -> Ended {
+fn tell(id: &str, erased: &Erasure, has_folder: bool, as_json: bool) -> Ended {
     let shown = cell(id);
     let files = match erased {
         Erasure::Done(files) | Erasure::Repeated(files) => files.clone(),
@@ -101,7 +126,7 @@ fn tell(id: &str, erased: &Erasure, dir: Option<&Path>, as_json: bool) -> Ended 
     let what = if repeated { "was erased before" } else { "erased; digests and receipts stay" };
     let mut lines = vec![format!("{shown}: {what}")];
     lines.extend(files.iter().map(|file| format!("rewritten without it: {file}")));
-    if dir.is_none() {
+    if !has_folder {
         lines.push(
             "no folder of an archive was named: where there is one, name it, as a file there may \
              hold a copy (--archive DIR, or [archive] dir)"

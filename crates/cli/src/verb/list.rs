@@ -6,8 +6,8 @@
 use counterfoil_console::json;
 use counterfoil_core::bulk;
 use counterfoil_core::domain::failure_group::{FailureGroup, GroupKey};
-use counterfoil_core::port::Store;
 use counterfoil_core::port::read::{Filter, Listed};
+use counterfoil_core::port::{Archive, Store};
 use serde_json::json;
 
 use super::filter::{check_state, filter};
@@ -49,6 +49,9 @@ pub(crate) fn run(shared: &Shared, args: List) -> Ended {
         let rows = store.list(filter).await?;
         if rows.is_empty() {
             warn_unknown(&found, &store, destination.as_deref()).await?;
+        }
+        if !as_json && rows.is_empty() {
+            return none_match(&store).await;
         }
         if !as_json {
             return print(&rows);
@@ -115,10 +118,18 @@ fn print_groups(groups: &[(GroupKey, FailureGroup)], by_default: bool) -> Result
     output::line(&shown.trim_fmt())
 }
 
-fn print(rows: &[Listed]) -> Result<(), Failure> {
-    if rows.is_empty() {
+/// What is archived is none of the list; who looks for it is told so.
+async fn none_match(store: &OpenStore) -> Result<(), Failure> {
+    if store.tombstones(None, 1).await?.is_empty() {
         return output::line("no commands match");
     }
+    output::line(
+        "no commands match among those in the store; archived ones are not listed: `show` tells \
+         one by its id",
+    )
+}
+
+fn print(rows: &[Listed]) -> Result<(), Failure> {
     let mut shown = table::table(&["command", "destination", "kind", "state", "attempts", "last"]);
     for row in rows {
         let doubt = if row.in_doubt { ", in doubt" } else { "" };

@@ -27,6 +27,7 @@ mod stop;
 mod time_or_ago;
 mod transport;
 mod way_out;
+mod workflow;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -70,12 +71,13 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::Doctor(args) => doctor::run(&shared, &args),
         Verb::Restored(args) => restored::run(&shared, args),
         Verb::Drill(args) => drill::run(&shared, &args),
+        Verb::Workflow(args) => workflow::run(&shared, args),
         Verb::Other(words) => Err(other(words.first().map_or("", String::as_str))),
     }
 }
 
 /// Verbs that a later version brings.
-const NOT_YET: &[&str] = &["bench", "up", "workflow"];
+const NOT_YET: &[&str] = &["bench", "up"];
 
 fn other(verb: &str) -> Failure {
     if NOT_YET.contains(&verb) {

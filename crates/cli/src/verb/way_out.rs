@@ -45,7 +45,7 @@ pub(super) fn of(story: &Story, open: &Delivery, terms: &Terms, now: Micros) -> 
 
 /// What is next for one that has ended.
 pub(super) fn after_the_end(story: &Story) -> Vec<String> {
-    if !story.contradicted || story.archived {
+    if !story.contradicted {
         return vec!["next: nothing, it has ended".to_owned()];
     }
     let acts = [COMPLETED, Act::Resolve(Verdict::Rejected)];

@@ -287,6 +287,11 @@ fn what_lost_its_delivery_is_mended_to_uncertain() {
     let shown = desk.show("b");
     assert_eq!((&shown["state"], &shown["in_doubt"]), (&json!("uncertain"), &json!(true)));
     assert_eq!(shown["actions"][0]["outcome"], "ana", "{shown}");
+    // That it was sent as soon as it was recorded is assumed; nobody saw it.
+    assert_eq!(shown["first_sent_at"], json!(null));
+    let story = desk.run(&["show", "b"]);
+    assert!(story.is_done().out.contains("nobody knows whether and when it was sent"), "{story:?}");
+    assert!(!story.out.contains("first sent"), "{story:?}");
     assert_eq!(desk.show("a")["state"], "pending");
     // What remains is told: mending brings no row back.
     force(&desk, "DELETE FROM counterfoil_outbox WHERE n = 1");

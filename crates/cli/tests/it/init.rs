@@ -97,8 +97,8 @@ fn wrong_words_exit_2_and_help_exits_0() {
     let desk = Desk::empty();
     desk.run(&["deliver"]).refuses(2, &["`deliver` is no verb", "--help"]);
     // The nearest word would be `relay`, which is no advice for a command in doubt.
-    let early = desk.run(&["workflow", "A-001"]);
-    early.refuses(2, &["`workflow` is not yet there", "counterfoil --help"]);
+    let early = desk.run(&["up"]);
+    early.refuses(2, &["`up` is not yet there", "counterfoil --help"]);
     assert_eq!(desk.run(&["relay", "--onyl", "a"]).code, Some(2));
     assert!(desk.run(&["--help"]).is_done().out.contains("Exit codes"));
     assert!(desk.run(&["--version"]).is_done().out.starts_with("counterfoil "));

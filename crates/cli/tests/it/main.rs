@@ -17,6 +17,7 @@ mod api;
 mod api_relay;
 mod api_schemathesis;
 mod archive;
+mod archive_story;
 mod audit;
 mod backup;
 mod bulk;
@@ -62,3 +63,4 @@ mod stranger;
 #[cfg(feature = "otlp")]
 mod traces;
 mod verb;
+mod workflow;

@@ -116,6 +116,8 @@ fn every_flag_of_the_receiver_has_its_row() {
 fn every_table_of_the_schema_has_its_row() {
     let schema = Desk::empty().run(&["init", "--sql"]);
     let made = schema.is_done().out.lines().filter_map(|line| line.strip_prefix("CREATE TABLE "));
+    // One that is made anew stands beside its rows for a moment.
+    let made = made.filter(|rest| !rest.ends_with("_before AS"));
     let tables: BTreeSet<_> = made.map(|rest| rest.trim_end_matches('(').to_owned()).collect();
     let page = read("docs/sql.md");
     let rows = rows_of(page.split_once("## What may be read").unwrap().1);

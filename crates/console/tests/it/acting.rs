@@ -4,7 +4,7 @@
 //! repeat the state machine's table; its own tests do.
 
 use counterfoil_core::domain::Outcome;
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use serde_json::{Value, json};
 
 use crate::client::{Answered, request, send};
@@ -21,11 +21,11 @@ over_both_stores!(
     of_32_twins_of_one_retry_one_is_done,
 );
 
-async fn verb<S: Store>(scene: &Scene<S>, id: &str, verb: &str, body: &Value) -> Answered {
+async fn verb<S: Workflows>(scene: &Scene<S>, id: &str, verb: &str, body: &Value) -> Answered {
     by(scene, OPS, id, verb, &body.to_string()).await
 }
 
-async fn by<S: Store>(
+async fn by<S: Workflows>(
     scene: &Scene<S>,
     caller: &str,
     id: &str,
@@ -43,14 +43,14 @@ fn is_done(answered: &Answered, before: &str, after: &str) {
 }
 
 /// A command that its receiver knows with other content: parked, and not in doubt.
-async fn conflict<S: Store>(scene: &Scene<S>, id: &str) {
+async fn conflict<S: Workflows>(scene: &Scene<S>, id: &str) {
     scene.enqueue(id).await;
     let claimed = scene.claim().await;
     scene.settle(&claimed, Outcome::Conflict { reason: "other content".into() }).await;
     assert_eq!(scene.story(id).await["state"], "conflict");
 }
 
-async fn a_dead_command_is_retried_once_and_on_record<S: Store>(scene: Scene<S>) {
+async fn a_dead_command_is_retried_once_and_on_record<S: Workflows>(scene: Scene<S>) {
     conflict(&scene, "a").await;
     is_done(&verb(&scene, "a", "retry", &json!({"reason": "mended"})).await, "conflict", "pending");
     let again = verb(&scene, "a", "retry", &json!({})).await;
@@ -65,7 +65,7 @@ async fn a_dead_command_is_retried_once_and_on_record<S: Store>(scene: Scene<S>)
     assert_eq!(actions[0]["reason"], "mended");
 }
 
-async fn a_retry_that_may_act_twice_needs_the_persons_word<S: Store>(scene: Scene<S>) {
+async fn a_retry_that_may_act_twice_needs_the_persons_word<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     verb(&scene, "a", "retry", &json!({})).await.refused(409, "CF1030");
     let claimed = scene.claim().await;
@@ -76,7 +76,7 @@ async fn a_retry_that_may_act_twice_needs_the_persons_word<S: Store>(scene: Scen
     assert!(said.refused(422, "CF1011").contains("reason"));
 }
 
-async fn a_person_says_what_became_of_a_command<S: Store>(scene: Scene<S>) {
+async fn a_person_says_what_became_of_a_command<S: Workflows>(scene: Scene<S>) {
     let resolve = |outcome: &str| json!({"outcome": outcome, "evidence": "rang them"});
     scene.enqueue("a").await;
     verb(&scene, "a", "resolve", &resolve("rejected")).await.refused(409, "CF1034");
@@ -95,7 +95,7 @@ async fn a_person_says_what_became_of_a_command<S: Store>(scene: Scene<S>) {
     verb(&scene, "a", "resolve", &resolve("rejected")).await.refused(409, "CF1036");
 }
 
-async fn a_command_is_withdrawn_only_while_it_surely_did_not_act<S: Store>(scene: Scene<S>) {
+async fn a_command_is_withdrawn_only_while_it_surely_did_not_act<S: Workflows>(scene: Scene<S>) {
     let why = json!({"reason": "the order was cancelled"});
     scene.enqueue("a").await;
     let claimed = scene.claim().await;
@@ -109,7 +109,7 @@ async fn a_command_is_withdrawn_only_while_it_surely_did_not_act<S: Store>(scene
     verb(&scene, "b", "cancel", &json!({})).await.refused(422, "CF1011");
 }
 
-async fn an_ended_command_is_sent_again_in_a_new_round<S: Store>(scene: Scene<S>) {
+async fn an_ended_command_is_sent_again_in_a_new_round<S: Workflows>(scene: Scene<S>) {
     let why = json!({"reason": "they lost it"});
     scene.enqueue("a").await;
     verb(&scene, "a", "redeliver", &why).await.refused(409, "CF1037");
@@ -121,7 +121,7 @@ async fn an_ended_command_is_sent_again_in_a_new_round<S: Store>(scene: Scene<S>
     assert_eq!(story["receipts"].as_array().map(Vec::len), Some(1), "the old receipt stays");
 }
 
-async fn what_is_not_there_or_archived_is_told_apart<S: Store>(scene: Scene<S>) {
+async fn what_is_not_there_or_archived_is_told_apart<S: Workflows>(scene: Scene<S>) {
     scene.bury("old", "completed");
     for (name, body) in [
         ("retry", json!({})),
@@ -136,7 +136,7 @@ async fn what_is_not_there_or_archived_is_told_apart<S: Store>(scene: Scene<S>) 
     }
 }
 
-async fn only_operators_act<S: Store>(scene: Scene<S>) {
+async fn only_operators_act<S: Workflows>(scene: Scene<S>) {
     conflict(&scene, "a").await;
     for caller in [SHOP, EYE] {
         for name in ["retry", "resolve", "cancel", "redeliver"] {
@@ -157,7 +157,7 @@ async fn without_tokens_the_actor_is_the_api() {
     assert_eq!(scene.story("a").await["actions"][0]["outcome"], "api");
 }
 
-async fn of_32_twins_of_one_retry_one_is_done<S: Store>(scene: Scene<S>) {
+async fn of_32_twins_of_one_retry_one_is_done<S: Workflows>(scene: Scene<S>) {
     conflict(&scene, "a").await;
     let retry = request("POST /v1/commands/a/retry", &[OPS], b"{}");
     let mut twins = tokio::task::JoinSet::new();

@@ -3,7 +3,7 @@
 //! Guarantees: each gets its status, names its rule, and writes nothing. Does not: try every value;
 //! the crate's own tests do.
 
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use serde_json::json;
 
 use crate::client::{request, send};
@@ -17,7 +17,7 @@ over_both_stores!(
     other_methods_are_405_with_allow_and_other_paths_404,
 );
 
-async fn a_report_that_breaks_a_rule_names_member_and_rule<S: Store>(scene: Scene<S>) {
+async fn a_report_that_breaks_a_rule_names_member_and_rule<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     for (body, field, rule) in [
         (json!({"outcome": "completed"}), "command_id", "must be given"),
@@ -43,7 +43,7 @@ async fn a_report_that_breaks_a_rule_names_member_and_rule<S: Store>(scene: Scen
     assert_eq!(scene.story("a").await["state"], "pending");
 }
 
-async fn what_is_no_json_object_is_400<S: Store>(scene: Scene<S>) {
+async fn what_is_no_json_object_is_400<S: Workflows>(scene: Scene<S>) {
     for body in ["", "{", "[]", "null", "7", "{}{}", "\u{feff}{}", "command_id=a&outcome=completed"]
     {
         let detail = scene.post(&[SHOP], body).await.refused(400, "CF1010");
@@ -55,7 +55,7 @@ async fn what_is_no_json_object_is_400<S: Store>(scene: Scene<S>) {
     scene.post(&[SHOP], deep).await.refused(400, "CF1010");
 }
 
-async fn the_limits_of_the_guards_hold<S: Store>(scene: Scene<S>) {
+async fn the_limits_of_the_guards_hold<S: Workflows>(scene: Scene<S>) {
     let longest = "é".repeat(127) + "a";
     scene.enqueue(&longest).await;
     let report = |evidence: usize| {
@@ -68,7 +68,7 @@ async fn the_limits_of_the_guards_hold<S: Store>(scene: Scene<S>) {
     scene.report(&report(65_536)).await.says("recorded");
 }
 
-async fn another_media_type_is_415<S: Store>(scene: Scene<S>) {
+async fn another_media_type_is_415<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     let body = json!({"command_id": "a", "outcome": "completed"}).to_string();
     for media_type in [
@@ -85,7 +85,7 @@ async fn another_media_type_is_415<S: Store>(scene: Scene<S>) {
     scene.post(&[SHOP, given], &body).await.says("recorded");
 }
 
-async fn other_methods_are_405_with_allow_and_other_paths_404<S: Store>(scene: Scene<S>) {
+async fn other_methods_are_405_with_allow_and_other_paths_404<S: Workflows>(scene: Scene<S>) {
     for (line, allow) in [
         ("GET /v1/receipts", "POST"),
         ("PUT /v1/receipts", "POST"),

@@ -3,7 +3,7 @@
 //! Guarantees: every path of the API against every role. Does not: know how tokens are compared;
 //! the crate's own tests do.
 
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use serde_json::json;
 
 use crate::client::{Answered, request, send};
@@ -23,13 +23,13 @@ const STRANGERS: [&str; 6] = [
     "Authorization: secret-of-the-shop",
 ];
 
-async fn ask<S: Store>(scene: &Scene<S>, line: &str, caller: &str) -> Answered {
+async fn ask<S: Workflows>(scene: &Scene<S>, line: &str, caller: &str) -> Answered {
     let body = json!({"command_id": "a", "outcome": "completed"}).to_string();
     let body = if line.starts_with("POST") { body } else { String::new() };
     send(scene.at, request(line, &[caller], body.as_bytes())).await
 }
 
-async fn each_path_is_served_to_its_roles_only<S: Store>(scene: Scene<S>) {
+async fn each_path_is_served_to_its_roles_only<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     for (line, callers) in [
         ("GET /v1/status", [(SHOP, 403), (EYE, 200), (OPS, 200)]),
@@ -54,7 +54,7 @@ async fn each_path_is_served_to_its_roles_only<S: Store>(scene: Scene<S>) {
     }
 }
 
-async fn a_caller_that_is_not_known_is_401_and_changes_nothing<S: Store>(scene: Scene<S>) {
+async fn a_caller_that_is_not_known_is_401_and_changes_nothing<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     for stranger in STRANGERS {
         for line in ["GET /v1/status", "GET /v1/commands/a", "POST /v1/receipts"] {

@@ -3,7 +3,7 @@
 //! Guarantees: a client that follows `next` sees each command once, in the order of recording.
 //! Does not: repeat each filter over each store; the stores' suite does.
 
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use serde_json::{Value, json};
 
 use crate::scene::{EYE, Scene, in_a_file, options};
@@ -15,7 +15,7 @@ over_both_stores!(
     a_page_ends_before_it_gets_long,
 );
 
-async fn page<S: Store>(scene: &Scene<S>, query: &str) -> (Vec<String>, Value) {
+async fn page<S: Workflows>(scene: &Scene<S>, query: &str) -> (Vec<String>, Value) {
     let answered = scene.get(&format!("/v1/commands{query}"), &[EYE]).await;
     assert_eq!(answered.status, 200, "{query}: {answered:?}");
     let page = answered.json();
@@ -24,7 +24,7 @@ async fn page<S: Store>(scene: &Scene<S>, query: &str) -> (Vec<String>, Value) {
     (ids, page["next"].clone())
 }
 
-async fn pages_follow_one_another_until_null<S: Store>(scene: Scene<S>) {
+async fn pages_follow_one_another_until_null<S: Workflows>(scene: Scene<S>) {
     assert_eq!(page(&scene, "").await, (vec![], Value::Null));
     let ids = ["z", "a/b", "5 % é", "m", "b"];
     for id in ids {
@@ -49,7 +49,7 @@ async fn pages_follow_one_another_until_null<S: Store>(scene: Scene<S>) {
     assert_eq!(whole["commands"][0], scene.story("z").await, "the object of one command");
 }
 
-async fn a_filter_lists_what_passes_it<S: Store>(scene: Scene<S>) {
+async fn a_filter_lists_what_passes_it<S: Workflows>(scene: Scene<S>) {
     for id in ["a", "b", "c"] {
         scene.enqueue(id).await;
     }
@@ -71,7 +71,7 @@ async fn a_filter_lists_what_passes_it<S: Store>(scene: Scene<S>) {
     }
 }
 
-async fn what_breaks_a_rule_is_refused_by_its_name<S: Store>(scene: Scene<S>) {
+async fn what_breaks_a_rule_is_refused_by_its_name<S: Workflows>(scene: Scene<S>) {
     for (query, field) in [
         ("stat=dead", "stat"),
         ("state=done", "state"),
@@ -96,7 +96,7 @@ async fn a_cursor_that_was_archived_since_is_no_end() {
     scene.get("/v1/commands?after=old", &[EYE]).await.refused(409, "CF1041");
 }
 
-async fn a_page_ends_before_it_gets_long<S: Store>(scene: Scene<S>) {
+async fn a_page_ends_before_it_gets_long<S: Workflows>(scene: Scene<S>) {
     let body = "x".repeat(1_000_000);
     for n in 0..12 {
         let id = format!("c{n}");

@@ -3,7 +3,7 @@
 //! Guarantees: by operators only, and for destinations that are known. Does not: check that relays
 //! obey; the stores' suite does.
 
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use serde_json::json;
 
 use crate::client::{Answered, request, send};
@@ -11,12 +11,12 @@ use crate::scene::{EYE, OPS, SHOP, Scene};
 
 over_both_stores!(a_pause_stands_until_it_is_lifted, a_mistyped_name_pauses_nothing);
 
-async fn say<S: Store>(scene: &Scene<S>, caller: &str, path: &str, body: &str) -> Answered {
+async fn say<S: Workflows>(scene: &Scene<S>, caller: &str, path: &str, body: &str) -> Answered {
     let line = format!("POST /v1/destinations/{path}");
     send(scene.at, request(&line, &[caller], body.as_bytes())).await
 }
 
-async fn a_pause_stands_until_it_is_lifted<S: Store>(scene: Scene<S>) {
+async fn a_pause_stands_until_it_is_lifted<S: Workflows>(scene: Scene<S>) {
     let why = r#"{"reason":"they move house"}"#;
     for caller in [SHOP, EYE] {
         say(&scene, caller, "shop/pause", why).await.refused(403, "CF1002");
@@ -36,7 +36,7 @@ async fn a_pause_stands_until_it_is_lifted<S: Store>(scene: Scene<S>) {
     assert_eq!(scene.get("/v1/status", &[EYE]).await.json()["paused"], json!({}));
 }
 
-async fn a_mistyped_name_pauses_nothing<S: Store>(scene: Scene<S>) {
+async fn a_mistyped_name_pauses_nothing<S: Workflows>(scene: Scene<S>) {
     let why = r#"{"reason":"r"}"#;
     for name in ["shpo", "%ff", "a%00b", "%0A"] {
         say(&scene, OPS, &format!("{name}/pause"), why).await.refused(404, "CF1027");

@@ -3,7 +3,7 @@
 //! Guarantees: the shapes of the contract. Does not: repeat what the stores' suites check.
 
 use counterfoil_core::domain::Outcome;
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use serde_json::{Value, json};
 
 use crate::scene::{EYE, Scene, in_a_file, in_memory, options};
@@ -14,7 +14,7 @@ over_both_stores!(
     an_id_in_the_path_is_percent_encoded,
 );
 
-async fn status_counts_by_destination_and_state<S: Store>(scene: Scene<S>) {
+async fn status_counts_by_destination_and_state<S: Workflows>(scene: Scene<S>) {
     let status = |answered: crate::client::Answered| {
         assert_eq!(answered.header("cache-control"), Some("no-store"));
         let all = answered.json();
@@ -40,7 +40,7 @@ async fn what_is_not_served_is_told_where_it_is_known() {
     assert_eq!(status["unserved"], json!({"shop": 1}));
 }
 
-async fn show_has_the_members_of_the_contract<S: Store>(scene: Scene<S>) {
+async fn show_has_the_members_of_the_contract<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     let claimed = scene.claim().await;
     let story = scene.story("a").await;
@@ -71,7 +71,7 @@ async fn show_has_the_members_of_the_contract<S: Store>(scene: Scene<S>) {
     assert!(due.ends_with('Z') && due.contains('T'), "{due}");
 }
 
-async fn an_id_in_the_path_is_percent_encoded<S: Store>(scene: Scene<S>) {
+async fn an_id_in_the_path_is_percent_encoded<S: Workflows>(scene: Scene<S>) {
     for (id, path) in [
         ("order.paid:A-001", "order.paid:A-001"),
         ("a/b", "a%2Fb"),

@@ -46,3 +46,4 @@ mod schema;
 mod stop;
 mod token;
 mod twins;
+mod workflow;

@@ -45,7 +45,7 @@ async fn its_paths_and_methods_are_the_routes() {
     let routes: BTreeSet<_> = routes.map(str::to_owned).collect();
     assert_eq!(routes, operations.keys().cloned().collect());
     for (path, methods) in operations {
-        let target = path.replace("{id}", "a").replace("{name}", "shop");
+        let target = path.replace("{id}", "a").replace("{name}", "shop").replace("{stream}", "t");
         for method in METHODS {
             let line = format!("{method} {target}");
             let answered = send(scene.at, request(&line, &[OPS], b"")).await;
@@ -62,12 +62,12 @@ async fn its_paths_and_methods_are_the_routes() {
 }
 
 /// Asks, and holds the answer to the document.
-async fn asked<S: counterfoil_core::port::Store>(
+async fn asked<S: counterfoil_core::port::Workflows>(
     scene: &Scene<S>,
     (method, path): (&str, &str),
     (caller, id, body): (&str, &str, &str),
 ) -> Answered {
-    let target = path.replace("{id}", id).replace("{name}", id);
+    let target = path.replace("{id}", id).replace("{name}", id).replace("{stream}", id);
     let line = format!("{method} {target}");
     let answered = send(scene.at, request(&line, &[caller], body.as_bytes())).await;
     let document = document();
@@ -129,6 +129,15 @@ fn calls() -> Vec<Call> {
         (("POST", "/v1/destinations/{name}/resume"), (OPS, "shpo", "{}"), 404),
         (show, (EYE, "a", ""), 200),
         (show, (EYE, "c", ""), 200),
+        (("POST", "/v1/workflows/{stream}/start"), (OPS, "t", r#"{"workflow":"w"}"#), 200),
+        (("POST", "/v1/workflows/{stream}/start"), (OPS, "t", r#"{"workflow":"x"}"#), 409),
+        (("POST", "/v1/workflows/{stream}/signal"), (OPS, "t", r#"{"name":"s","id":"1"}"#), 200),
+        (("POST", "/v1/workflows/{stream}/cancel"), (OPS, "t", r#"{"reason":"r"}"#), 200),
+        (("POST", "/v1/workflows/{stream}/retry"), (OPS, "t", "{}"), 409),
+        (("POST", "/v1/workflows/{stream}/retry"), (OPS, "u", "{}"), 404),
+        (("GET", "/v1/workflows"), (EYE, "", ""), 200),
+        (("GET", "/v1/workflows/{stream}"), (EYE, "t", ""), 200),
+        (("GET", "/v1/workflows/{stream}"), (EYE, "u", ""), 404),
     ]
 }
 

@@ -12,8 +12,8 @@ use counterfoil_console::{Api, ApiError, ApiOptions, Role, Token};
 use counterfoil_core::domain::{
     Command, Contract, Destination, Digest, Idempotent, Outcome, ResultBody, Seed, Terms,
 };
-use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{ClaimFrom, Claimed, Ended, Exchange, Recorded, Settle};
+use counterfoil_core::port::{Archive, Audited, Store, Workflows};
 use counterfoil_sqlite::{Options, SqliteStore, init, open_own};
 use counterfoil_testkit::memory_store::rows::Tombstone;
 use counterfoil_testkit::{ManualClock, MemoryStore};
@@ -92,7 +92,7 @@ fn path_in(folder: &Path) -> PathBuf {
     folder.join("s.db")
 }
 
-impl<S: Store> Scene<S> {
+impl<S: Audited + Archive + Workflows> Scene<S> {
     async fn new(
         store: S,
         clock: ManualClock,
@@ -110,7 +110,9 @@ impl<S: Store> Scene<S> {
         let served = tokio::spawn(api.serve(listener, stopped));
         Self { store, clock, at, stop: Some(stop), served, folder, terms, bury }
     }
+}
 
+impl<S: Store> Scene<S> {
     /// The file of its store.
     pub(crate) fn path(&self) -> PathBuf {
         path_in(self.folder.as_ref().unwrap().path())

@@ -4,7 +4,7 @@
 //! what tokens are; see `domain::lease`.
 
 use counterfoil_core::domain::Span;
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, completed};
@@ -22,7 +22,7 @@ fn fenced(id: &str, outcome: &str, token: impl Into<Value>) -> Value {
     json!({"command_id": id, "outcome": outcome, "token": token.into()})
 }
 
-async fn the_newest_token_reports_as_a_number_or_as_digits<S: Store>(scene: Scene<S>) {
+async fn the_newest_token_reports_as_a_number_or_as_digits<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("number").await;
     let token = scene.claim().await.delivery.token.get();
     scene.report(&fenced("number", "completed", token)).await.says("recorded");
@@ -32,7 +32,7 @@ async fn the_newest_token_reports_as_a_number_or_as_digits<S: Store>(scene: Scen
     assert_eq!(scene.story("digits").await["state"], "completed");
 }
 
-async fn a_stale_token_is_409_and_changes_nothing<S: Store>(scene: Scene<S>) {
+async fn a_stale_token_is_409_and_changes_nothing<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     let first = scene.claim().await.delivery.token.get();
     scene.clock.advance(Span::from_secs(31));
@@ -46,7 +46,7 @@ async fn a_stale_token_is_409_and_changes_nothing<S: Store>(scene: Scene<S>) {
     scene.report(&fenced("a", "completed", second)).await.says("recorded");
 }
 
-async fn a_fenced_report_sent_again_is_repeated<S: Store>(scene: Scene<S>) {
+async fn a_fenced_report_sent_again_is_repeated<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     let token = scene.claim().await.delivery.token.get();
     scene.report(&fenced("a", "rejected", token)).await.says("recorded");
@@ -55,7 +55,7 @@ async fn a_fenced_report_sent_again_is_repeated<S: Store>(scene: Scene<S>) {
     assert_eq!(scene.story("a").await, before);
 }
 
-async fn a_fenced_report_of_a_command_that_ended_otherwise_is_409<S: Store>(scene: Scene<S>) {
+async fn a_fenced_report_of_a_command_that_ended_otherwise_is_409<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     let first = scene.claim().await.delivery.token.get();
     scene.clock.advance(Span::from_secs(31));
@@ -69,7 +69,7 @@ async fn a_fenced_report_of_a_command_that_ended_otherwise_is_409<S: Store>(scen
     assert_eq!(scene.story("a").await, before);
 }
 
-async fn a_token_of_what_the_relay_settled_is_repeated<S: Store>(scene: Scene<S>) {
+async fn a_token_of_what_the_relay_settled_is_repeated<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     let claimed = scene.claim().await;
     scene.settle(&claimed, completed()).await;
@@ -78,7 +78,7 @@ async fn a_token_of_what_the_relay_settled_is_repeated<S: Store>(scene: Scene<S>
     scene.report(&fenced("a", "rejected", token)).await.refused(409, "CF1015");
 }
 
-async fn a_command_never_claimed_has_no_token<S: Store>(scene: Scene<S>) {
+async fn a_command_never_claimed_has_no_token<S: Workflows>(scene: Scene<S>) {
     scene.enqueue("a").await;
     scene.report(&fenced("a", "completed", 1)).await.refused(409, "CF1014");
     assert_eq!(scene.story("a").await["state"], "pending");

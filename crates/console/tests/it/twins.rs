@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_core::port::Store;
+use counterfoil_core::port::Workflows;
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -17,7 +17,7 @@ over_both_stores!(of_32_twins_one_is_recorded, of_32_that_disagree_one_outcome_s
 const TWINS: usize = 32;
 
 /// The statuses and bodies of reports with these outcomes, all sent at once.
-async fn at_once<S: Store>(
+async fn at_once<S: Workflows>(
     scene: &Scene<S>,
     outcome: impl Fn(usize) -> &'static str,
 ) -> Vec<(u16, String)> {
@@ -45,14 +45,14 @@ fn count(answers: &[(u16, String)], status: u16, says: &str) -> usize {
     answers.iter().filter(|(found, body)| *found == status && body.contains(says)).count()
 }
 
-async fn of_32_twins_one_is_recorded<S: Store>(scene: Scene<S>) {
+async fn of_32_twins_one_is_recorded<S: Workflows>(scene: Scene<S>) {
     let answers = at_once(&scene, |_| "completed").await;
     assert_eq!(count(&answers, 200, "recorded"), 1, "{answers:?}");
     assert_eq!(count(&answers, 200, "repeated"), TWINS - 1, "{answers:?}");
     assert_eq!(scene.story("twin").await["receipts"].as_array().map(Vec::len), Some(1));
 }
 
-async fn of_32_that_disagree_one_outcome_stands<S: Store>(scene: Scene<S>) {
+async fn of_32_that_disagree_one_outcome_stands<S: Workflows>(scene: Scene<S>) {
     let answers = at_once(&scene, |n| if n % 2 == 0 { "completed" } else { "rejected" }).await;
     assert_eq!(count(&answers, 200, "recorded"), 1, "{answers:?}");
     assert_eq!(count(&answers, 200, "repeated"), TWINS / 2 - 1, "{answers:?}");

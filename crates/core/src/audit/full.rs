@@ -3,16 +3,16 @@
 //! Guarantees: each row is judged and summed in one reading of it. Does not: write, except what it
 //! is asked to mend.
 
-use std::collections::BTreeSet;
-
-use super::expect;
+use super::contradicted::check_archived;
+use super::flows::Flows;
 use super::page::{Pages, goes_on};
 use super::reading::Reading;
 use super::report::Findings;
 use super::seal::{Seal, Table, Tables, tell};
 use super::totals::{self, Counts};
 use crate::domain::laws::{
-    EventFacts, Violation, law, of_action, of_digested, of_event, of_lane, of_tombstone,
+    ContradictionFacts, EventFacts, Violation, law, of_action, of_digested, of_event, of_lane,
+    of_tombstone,
 };
 use crate::port::act::Actor;
 use crate::port::read::{Facts, FactsFrom};
@@ -27,8 +27,9 @@ impl<S: Audited + Archive> Reading<'_, S> {
         self.tombstones(&mut counts).await?;
         check_events(self.store, self.page, &mut self.findings).await?;
         self.all_events().await?;
+        self.inputs().await?;
         check_lanes(self.store, self.page, &mut self.findings).await?;
-        self.contradictions(0, false).await?;
+        self.contradictions(0).await?;
         self.actions(0).await?;
         totals::of_all(self.store, &counts, &mut self.findings).await
     }
@@ -64,7 +65,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
             }
             self.expected_back(&facts).await?;
         }
-        Ok(())
+        self.expected_rest().await
     }
 
     /// Makes what is lost uncertain; what stands then.
@@ -99,62 +100,46 @@ impl<S: Audited + Archive> Reading<'_, S> {
                 self.old.tombstone(tombstone);
                 counts.tombstone(tombstone);
                 *self.recorded.entry(tombstone.destination.clone()).or_default() += 1;
-                self.kinds.add(&tombstone.kind, 1);
+                self.kinds.add(&tombstone.kind, &tombstone.command_id);
             }
             let Some(last) = tombstones.last() else { return Ok(()) };
             after = goes_on(&after, Some(last.command_id.clone()))?;
         }
     }
 
-    /// The events' own rows, for the sums.
+    /// The events' own rows, for the sums, and how those of workflows are built.
     async fn all_events(&mut self) -> Result<(), StoreError> {
+        let mut flows = Flows::default();
         let mut after: Option<(String, i64)> = None;
         loop {
             let events = self.store.events(after.clone(), self.page).await?;
             for event in &events {
                 self.old.event(event);
                 self.fresh.event(event);
+                flows.meet(self, event).await?;
             }
-            let Some(last) = events.last() else { return Ok(()) };
+            let Some(last) = events.last() else { return flows.finish(self).await };
             after = goes_on(&after, Some((last.stream.to_string(), last.seq)))?;
         }
     }
 
-    /// The contradictions after `after`: their sums, and, where `is_asked`, whether anybody has
-    /// looked into them.
-    pub(super) async fn contradictions(
-        &mut self,
-        mut after: i64,
-        is_asked: bool,
-    ) -> Result<(), StoreError> {
+    /// All contradictions: their sums, and whether anybody has looked into those of archived
+    /// commands; the others are judged with their commands.
+    async fn contradictions(&mut self, mut after: i64) -> Result<(), StoreError> {
         loop {
             let said = self.store.contradictions(after, self.page).await?;
-            for (id, said) in &said {
-                self.old.contradiction(id, said);
-                self.fresh.contradiction(id, said);
-            }
-            if is_asked {
-                let ids: BTreeSet<&String> = said.iter().map(|(id, _)| id).collect();
-                for id in ids {
-                    self.contradicted(id).await?;
-                }
-            }
+            self.sum(&said);
+            check_archived(self.store, &said, &mut self.findings).await?;
             let Some((_, last)) = said.last() else { return Ok(()) };
             after = goes_on(&after, last.arrival)?;
         }
     }
 
-    async fn contradicted(&mut self, id: &String) -> Result<(), StoreError> {
-        if self.findings.is_contradicted(id) {
-            return Ok(());
+    pub(super) fn sum(&mut self, said: &[(String, ContradictionFacts)]) {
+        for (id, said) in said {
+            self.old.contradiction(id, said);
+            self.fresh.contradiction(id, said);
         }
-        let Some(story) = self.store.show(id).await? else { return Ok(()) };
-        if story.contradicted && !story.archived {
-            let outcome = &story.listed.state;
-            let found = format!("command {id}: it is {outcome}, and a report said otherwise");
-            self.findings.add([Violation::of(&law::CONTRADICTED, vec![id.clone()], &found)]);
-        }
-        Ok(())
     }
 
     /// The acts of people after `after`: their sums, and whether their commands stand.
@@ -174,8 +159,16 @@ impl<S: Audited + Archive> Reading<'_, S> {
     }
 
     pub(super) async fn expected_back(&mut self, facts: &Facts) -> Result<(), StoreError> {
-        for expect in self.expect {
-            expect::back(self.store, expect, &facts.commands, &mut self.findings).await?;
+        for back in &mut self.back {
+            back.add(self.store, &facts.commands, &mut self.findings).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks for what [`Reading::expected_back`] has gathered.
+    pub(super) async fn expected_rest(&mut self) -> Result<(), StoreError> {
+        for back in &mut self.back {
+            back.look(self.store, &mut self.findings).await?;
         }
         Ok(())
     }

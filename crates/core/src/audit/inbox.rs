@@ -52,6 +52,12 @@ pub trait InboxBook: Sync {
         after: Option<&str>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<BookEntry>, Self::Error>> + Send;
+
+    /// How many keys are best looked up or read at once, where `page` commands are. Default: as
+    /// many; a book that is read from its beginning each time wants more.
+    fn at_once(&self, page: usize) -> usize {
+        page
+    }
 }
 
 /// What is matched, and how.
@@ -152,27 +158,56 @@ async fn ours_first<S: Store, B: InboxBook>(
     options: &InboxMatch,
     findings: &mut Findings,
 ) -> Result<(), MatchError<B::Error>> {
+    let at_once = theirs.at_once(options.page.max(1));
+    let mut ended = Vec::new();
     let mut pages = Pages::new(store, FactsFrom::default(), options.page.max(1));
     while let Some(facts) = pages.next().await.map_err(MatchError::Store)? {
-        let ended = |facts: &CommandFacts| {
-            let receipts = facts.receipts.iter().map(|entry| &entry.receipt);
-            let newest = receipts.max_by_key(|receipt| receipt.round)?;
-            let open = facts.delivery.is_some();
-            let forgotten = options.since.is_some_and(|since| newest.recorded_at < since);
-            let wanted = !options.completed_only
-                || (newest.outcome == ReceiptOutcome::Completed && by_receiver(newest));
-            let looked = !open && !forgotten && wanted && options.concerns(facts);
-            looked.then(|| (facts.id.clone(), newest.clone(), acted(facts)))
-        };
-        let ended: Vec<_> = facts.commands.iter().filter_map(ended).collect();
-        let keys: Vec<String> = ended.iter().map(|(id, ..)| id.clone()).collect();
-        let found = theirs.has(&keys).await.map_err(MatchError::Inbox)?;
-        findings.checked.commands += ended.len() as u64;
-        for ((id, newest, acted), entry) in ended.into_iter().zip(found) {
-            findings.add(compare(&id, &newest, acted, entry.as_ref()));
+        ended.extend(facts.commands.iter().filter_map(|facts| options.ended(facts)));
+        if ended.len() >= at_once {
+            look_up(theirs, std::mem::take(&mut ended), findings).await?;
         }
     }
+    look_up(theirs, ended, findings).await
+}
+
+async fn look_up<B: InboxBook>(
+    theirs: &B,
+    ended: Vec<Ended>,
+    findings: &mut Findings,
+) -> Result<(), MatchError<B::Error>> {
+    let keys: Vec<String> = ended.iter().map(|command| command.id.clone()).collect();
+    let found = theirs.has(&keys).await.map_err(MatchError::Inbox)?;
+    findings.checked.commands += ended.len() as u64;
+    for (command, entry) in ended.iter().zip(found) {
+        findings.add(compare(command, entry.as_ref()));
+    }
     Ok(())
+}
+
+/// A command that ended, as far as it is matched.
+struct Ended {
+    id: String,
+    /// How its newest round ended.
+    outcome: ReceiptOutcome,
+    /// Whether the receiver said so.
+    by_receiver: bool,
+    /// Whether any round ended with an effect.
+    acted: bool,
+}
+
+impl InboxMatch {
+    /// The command, if it is looked for in the receiver's book.
+    fn ended(&self, facts: &CommandFacts) -> Option<Ended> {
+        let receipts = facts.receipts.iter().map(|entry| &entry.receipt);
+        let newest = receipts.max_by_key(|receipt| receipt.round)?;
+        let (outcome, by_receiver) = (newest.outcome, by_receiver(newest));
+        let open = facts.delivery.is_some();
+        let forgotten = self.since.is_some_and(|since| newest.recorded_at < since);
+        let wanted = !self.completed_only || (outcome == ReceiptOutcome::Completed && by_receiver);
+        let looked = !open && !forgotten && wanted && self.concerns(facts);
+        let (id, acted) = (facts.id.clone(), acted(facts));
+        looked.then_some(Ended { id, outcome, by_receiver, acted })
+    }
 }
 
 /// Whether any round of the command ended with an effect.
@@ -189,19 +224,14 @@ fn by_receiver(receipt: &Receipt) -> bool {
     !receipt.source.starts_with("operator")
 }
 
-fn compare(
-    id: &str,
-    newest: &Receipt,
-    acted: bool,
-    entry: Option<&BookEntry>,
-) -> Option<Violation> {
+fn compare(command: &Ended, entry: Option<&BookEntry>) -> Option<Violation> {
+    let Ended { id, outcome, by_receiver, acted } = command;
     let refused = entry.map(|entry| entry.outcome == Some(ReceiptOutcome::Rejected));
-    let outcome = newest.outcome.name();
-    let (law, found): (&Law, _) = match (newest.outcome, refused) {
-        (ReceiptOutcome::Completed, None) if by_receiver(newest) => {
+    let (law, found): (&Law, _) = match (outcome, refused) {
+        (ReceiptOutcome::Completed, None) if *by_receiver => {
             (&law::KEY_MISSING, "completed here, but its key is not in the receiver's book")
         }
-        (ReceiptOutcome::Completed, Some(true)) if by_receiver(newest) => {
+        (ReceiptOutcome::Completed, Some(true)) if *by_receiver => {
             (&law::KEY_REFUSED, "completed here, but refused in the receiver's book")
         }
         (
@@ -210,8 +240,8 @@ fn compare(
         ) if !acted => (&law::KEY_ACTED, "the receiver acted on its key"),
         _ => return None,
     };
-    let found = format!("command {id} ended {outcome}: {found}");
-    Some(Violation::of(law, vec![id.to_owned()], &found))
+    let found = format!("command {id} ended {}: {found}", outcome.name());
+    Some(Violation::of(law, vec![id.clone()], &found))
 }
 
 async fn theirs_first<S: Store, B: InboxBook>(
@@ -222,7 +252,7 @@ async fn theirs_first<S: Store, B: InboxBook>(
 ) -> Result<(), MatchError<B::Error>> {
     let mut after: Option<String> = None;
     loop {
-        let limit = options.page.max(1);
+        let limit = theirs.at_once(options.page.max(1));
         let entries = theirs.page(after.as_deref(), limit).await.map_err(MatchError::Inbox)?;
         let keys: Vec<String> = entries.into_iter().map(|entry| entry.key).collect();
         let known = store.known(&keys).await.map_err(MatchError::Store)?;

@@ -28,7 +28,9 @@ impl<S: Audited + Archive> Reading<'_, S> {
         let seen = self.ended(seal).await?;
         self.open(seal, seen, &mut lanes).await?;
         self.lanes(lanes).await?;
-        self.contradictions(seal.horizon.contradiction, true).await?;
+        self.open_flows().await?;
+        self.inputs().await?;
+        self.new_contradictions(seal.horizon.contradiction).await?;
         self.actions(seal.horizon.action).await?;
         self.recorded = totals::sum(std::mem::take(&mut self.recorded), &seal.recorded);
         self.kinds = std::mem::take(&mut self.kinds).and(&seal.kinds);
@@ -59,14 +61,12 @@ impl<S: Audited + Archive> Reading<'_, S> {
                 if command.n <= self.fresh.window.to.n {
                     totals::record(&mut self.recorded, command);
                     self.kinds.command(command);
-                } else {
-                    self.newer.command(command);
                 }
             }
             self.events_of(&facts).await?;
             self.expected_back(&facts).await?;
         }
-        Ok(())
+        self.expected_rest().await
     }
 
     /// The events that issued commands of this page, those between, and the one before.

@@ -86,8 +86,10 @@ fn unsaid(said: &ContradictionFacts) -> ContradictionFacts {
     ContradictionFacts { result: None, evidence: None, ..said.clone() }
 }
 
+/// Why it was erased may be told.
 fn without_reason(act: &ActionRow) -> ActionRow {
-    ActionRow { reason: None, ..act.clone() }
+    let stays = act.verb == "erase";
+    ActionRow { reason: act.reason.clone().filter(|_| stays), ..act.clone() }
 }
 
 async fn said_of<S: Audited>(
@@ -105,7 +107,7 @@ async fn said_of<S: Audited>(
 
 async fn acts_about<S: Audited>(store: &S, command_id: &str) -> Result<Vec<ActionRow>, StoreError> {
     // A destination, or the store, may be called like a command.
-    let elsewhere = ["pause", "resume", "restored"];
+    let elsewhere = ["pause", "resume", "restored", "reseal"];
     let (mut all, mut after) = (Vec::new(), 0);
     loop {
         let page = store.actions(after, PAGE).await?;

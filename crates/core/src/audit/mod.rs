@@ -2,10 +2,12 @@
 //!
 //! Guarantees: it reads page by page in bounded memory, each page in one short snapshot; every
 //! violation has a code of `docs/laws.md`; [`audit()`] writes nothing, [`audit_sealed`] the seal
-//! and what it is asked to mend. Does not: look into archives, or prove that a receiver acted; see
-//! [`match_inbox`] for the receiver's own book.
+//! and what it is asked to mend. Does not: look into the files of archives, or prove that a
+//! receiver acted; see [`match_inbox`] for the receiver's own book.
 
+mod contradicted;
 mod expect;
+mod flows;
 mod full;
 mod inbox;
 mod incremental;
@@ -19,6 +21,7 @@ pub mod seal;
 mod sealed;
 mod totals;
 
+pub use contradicted::audit_archived;
 pub use expect::Expect;
 pub use inbox::{BookEntry, InboxBook, InboxMatch, MatchError, match_inbox};
 pub use pass::{From, Pass, SealFate, WhyFull};
@@ -80,7 +83,8 @@ impl AuditOptions {
 }
 
 /// Checks every law of one store, and what the user's own queries expect. It reads everything and
-/// writes nothing; see [`audit_sealed`] for what goes on from the last one.
+/// writes nothing; see [`audit_sealed`] for what goes on from the last one, and [`audit_archived`]
+/// for what was said of archived commands.
 ///
 /// # Errors
 /// [`StoreError`] if the store cannot be read, or if a query of the user's own fails. A violation
@@ -107,6 +111,7 @@ async fn check_commands<S: Store>(
     page: usize,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
+    let mut back = expect::Back::of_all(expect, page);
     let mut pages = Pages::new(store, FactsFrom::default(), page);
     while let Some(facts) = pages.next().await? {
         for command in &facts.commands {
@@ -114,9 +119,12 @@ async fn check_commands<S: Store>(
             findings.checked.acknowledged += command.acknowledged().0 as u64;
             findings.add(of_command(command));
         }
-        for expect in expect {
-            expect::back(store, expect, &facts.commands, findings).await?;
+        for back in &mut back {
+            back.add(store, &facts.commands, findings).await?;
         }
+    }
+    for back in &mut back {
+        back.look(store, findings).await?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Guarantees: what is found, summed and counted belongs to one try; a try during which the seal
 //! moved is thrown away whole. Does not: read; `full` and `incremental` do.
 
-use super::expect::Expect;
+use super::expect::{Back, Expect};
 use super::kinds::Kinds;
 use super::report::Findings;
 use super::seal::{Seal, Summing, Window};
@@ -14,7 +14,8 @@ use crate::port::seal::Horizon;
 /// One reading of a store.
 pub(super) struct Reading<'a, S> {
     pub(super) store: &'a S,
-    pub(super) expect: &'a [Expect],
+    /// What is looked for in the answers of the user's own queries.
+    pub(super) back: Vec<Back<'a>>,
     pub(super) page: usize,
     pub(super) findings: Findings,
     /// The rows that the seal has summed.
@@ -23,10 +24,8 @@ pub(super) struct Reading<'a, S> {
     pub(super) fresh: Summing,
     /// The commands at or below the new horizon, and the archived ones.
     pub(super) recorded: Recorded,
-    /// The same, by kind.
+    /// The ids of the same, by kind.
     pub(super) kinds: Kinds,
-    /// Those above the new horizon that were seen, by kind.
-    pub(super) newer: Kinds,
     /// What an incremental reading's totals break, by the counts of the seal: it counts only if the
     /// seal stayed.
     pub(super) totals: Vec<Violation>,
@@ -45,9 +44,9 @@ impl<'a, S> Reading<'a, S> {
         let old = Summing::of(Window { after: LOWEST, to: Horizon { n, ..seal.horizon } });
         let fresh = Summing::of(Window { after: Horizon { n, ..seal.horizon }, to });
         let (findings, recorded) = (Findings::new(keep), Recorded::new());
-        let (kinds, newer) = (Kinds::default(), Kinds::default());
-        let totals = Vec::new();
-        Self { store, expect, page, findings, old, fresh, recorded, kinds, newer, totals }
+        let kinds = Kinds::default();
+        let (totals, back) = (Vec::new(), Back::of_all(expect, page));
+        Self { store, back, page, findings, old, fresh, recorded, kinds, totals }
     }
 }
 

@@ -25,6 +25,10 @@ pub struct Checked {
     pub acknowledged: u64,
     /// Tombstones of archived commands.
     pub archived: u64,
+    /// Workflows.
+    pub workflows: u64,
+    /// Inputs that wait for workflows.
+    pub inputs: u64,
 }
 
 impl Checked {
@@ -39,6 +43,8 @@ impl Checked {
         self.keys += other.keys;
         self.acknowledged += other.acknowledged;
         self.archived += other.archived;
+        self.workflows += other.workflows;
+        self.inputs += other.inputs;
         self
     }
 }

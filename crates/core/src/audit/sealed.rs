@@ -4,9 +4,7 @@
 //! seal is written only if everything holds, and only over the one that was read. Does not: match a
 //! receiver's book; see `match_inbox`.
 
-use super::expect::Counted;
 use super::full::unsealed;
-use super::kinds::Kinds;
 use super::pass::{From, Pass, SealFate, WhyFull};
 use super::reading::Reading;
 use super::report::{AuditReport, Findings};
@@ -16,7 +14,7 @@ use crate::domain::laws::{Violation, law};
 use crate::port::act::Actor;
 use crate::port::seal::Horizon;
 use crate::port::store::StoreError;
-use crate::port::{Archive, Audited, Store};
+use crate::port::{Archive, Audited};
 
 /// How often an audit begins anew when an archive or an erasure moves the seal.
 const TRIES: usize = 3;
@@ -30,9 +28,9 @@ pub struct How {
     /// Commands that stand with neither a delivery nor a receipt are made uncertain, in the name
     /// of this actor; looks at everything.
     pub mend: Option<Actor>,
-    /// What stands is sealed although it is not what was sealed, if nothing else is wrong; looks
-    /// at everything.
-    pub reseal: bool,
+    /// What stands is sealed although it is not what was sealed, if nothing else is wrong,
+    /// recorded in the name of this actor; looks at everything.
+    pub reseal: Option<Actor>,
 }
 
 impl How {
@@ -45,13 +43,13 @@ impl How {
 
     /// Seals what stands, although it is not what was sealed.
     #[must_use]
-    pub const fn reseal(mut self) -> Self {
-        self.reseal = true;
+    pub fn reseal(mut self, actor: Actor) -> Self {
+        self.reseal = Some(actor);
         self
     }
 
     const fn is_full(&self) -> bool {
-        self.full || self.reseal || self.mend.is_some()
+        self.full || self.reseal.is_some() || self.mend.is_some()
     }
 
     /// Makes uncertain what was lost.
@@ -103,7 +101,7 @@ pub async fn audit_sealed<S: Audited + Archive>(
 }
 
 /// What a query of the user's own answers; a full audit has looked back already.
-async fn expected<S: Store>(
+async fn expected<S: Audited>(
     store: &S,
     expect: &Expect,
     page: usize,
@@ -111,13 +109,10 @@ async fn expected<S: Store>(
     told: &mut Told,
 ) -> Result<(), StoreError> {
     if begun.full.is_some() {
-        return expect::forward(store, expect, page, &mut told.findings).await.map(drop);
+        return expect::forward(store, expect, page, &mut told.findings).await;
     }
-    let kind = expect.kind.as_deref().unwrap_or_default();
-    let sealed = begun.seal.kinds.of(kind);
-    let seen = told.seen.of(kind).unwrap_or(0) - sealed.unwrap_or(0);
-    let counted = Counted { sealed, seen, horizon: begun.seal.horizon.n };
-    expect.incremental(store, page, counted, &mut told.findings).await
+    let sealed = expect.kind.as_deref().and_then(|kind| begun.seal.kinds.of(kind));
+    expect.incremental(store, page, (sealed, begun.seal.horizon.n), &mut told.findings).await
 }
 
 /// The seal that an audit begins with.
@@ -137,8 +132,6 @@ struct Told {
     fate: SealFate,
     /// The seal if everything holds; `None`: it stays where it is.
     next: Option<Seal>,
-    /// How many commands of each kind were seen or sealed.
-    seen: Kinds,
 }
 
 async fn begin<S: Audited>(store: &S, how: &How) -> Result<Begun, AuditError> {
@@ -201,7 +194,7 @@ async fn once<S: Audited + Archive>(
 ) -> Result<Told, AuditError> {
     let Begun { seal, full, .. } = begun;
     let horizon = store.horizon().await?;
-    let to = reached(seal, horizon, full.is_some(), how.reseal);
+    let to = reached(seal, horizon, full.is_some(), how.reseal.is_some());
     let what = (options.expect.as_slice(), options.page.max(1), options.keep);
     let mut reading = Reading::new(store, what, seal, to);
     if let Some(now) = horizon.filter(|now| now.n < seal.horizon.n) {
@@ -214,11 +207,10 @@ async fn once<S: Audited + Archive>(
     } else {
         reading.incremental(seal).await?;
     }
-    let Reading { mut findings, old, fresh, recorded, kinds, newer, totals, .. } = reading;
-    let seen = kinds.clone().and(&newer);
+    let Reading { mut findings, old, fresh, recorded, kinds, totals, .. } = reading;
     let stands = store.sealed().await?.map_or(0, |stands| stands.version);
     if stands != begun.version {
-        return Ok(Told { findings, fate: SealFate::Moved, next: None, seen });
+        return Ok(Told { findings, fate: SealFate::Moved, next: None });
     }
     findings.add(totals);
     // Before the first seal nothing was summed.
@@ -231,19 +223,24 @@ async fn once<S: Audited + Archive>(
         let (is_whole, full_at) = (true, seal.full_at);
         Seal { horizon: to, is_whole, full_at, sums: before.and(fresh.sums), recorded, kinds }
     });
-    Ok(Told { findings, fate, next, seen })
+    Ok(Told { findings, fate, next })
 }
 
 /// Writes what is to be written, and tells all.
-async fn finish<S: Audited>(store: &S, told: Told, begun: Begun, reseal: bool) -> AuditReport {
-    let Told { findings, fate, next, .. } = told;
+async fn finish<S: Audited>(
+    store: &S,
+    told: Told,
+    begun: Begun,
+    reseal: Option<Actor>,
+) -> AuditReport {
+    let Told { findings, fate, next } = told;
     let Begun { seal, version, from, full, refused } = begun;
-    let holds = findings.holds() || (reseal && findings.only_seals());
+    let holds = findings.holds() || (reseal.is_some() && findings.only_seals());
     let seal = match (holds, next, refused) {
         (_, _, Some(why)) => SealFate::NotWritten(why),
         (true, Some(next), None) => {
             let full_at = if full.is_some() { store.now().ok() } else { next.full_at };
-            renew(store, version, Seal { full_at, ..next }).await
+            renew(store, version, Seal { full_at, ..next }, reseal).await
         }
         (false, _, None) if full.is_some() && seal.is_whole && !matches!(fate, SealFate::Moved) => {
             // So that the next audit looks at everything, too, until everything holds.
@@ -259,8 +256,12 @@ async fn finish<S: Audited>(store: &S, told: Told, begun: Begun, reseal: bool) -
     report
 }
 
-async fn renew<S: Audited>(store: &S, version: i64, seal: Seal) -> SealFate {
-    match store.save_seal(version, &seal.write()).await {
+async fn renew<S: Audited>(store: &S, version: i64, seal: Seal, reseal: Option<Actor>) -> SealFate {
+    let written = match reseal {
+        Some(actor) => store.reseal(version, &seal.write(), actor).await,
+        None => store.save_seal(version, &seal.write()).await,
+    };
+    match written {
         Ok(true) => SealFate::Renewed(seal.horizon.n),
         // Between the comparison and this: what was compared stands.
         Ok(false) => SealFate::Moved,

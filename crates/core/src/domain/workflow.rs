@@ -1,8 +1,8 @@
-//! The names and records of workflows: inputs, statuses, and what a decision said beside its events.
+//! The names and records of workflows: inputs, statuses, what a decision said beside its events.
 //!
-//! Guarantees: an id that Counterfoil gives an input cannot be a stranger's, since strangers may not
-//! begin one with `receipt:` or `timer:`; what a decision said reads back as it was written. Does
-//! not: decide; see the crate `workflow`.
+//! Guarantees: an id that Counterfoil gives an input cannot be a stranger's, since strangers may
+//! not begin one with `receipt:` or `timer:`; what a decision said reads back as it was written.
+//! Does not: decide; see the crate `workflow`.
 
 use std::fmt;
 

@@ -4,7 +4,7 @@
 //! actor, in the same transaction. Does not: decide what is allowed; `domain::transition` does.
 
 use crate::domain::transition::Verdict;
-use crate::domain::{Input, Micros, Position, Reason, State};
+use crate::domain::{Input, Micros, Position, Reason, ReceiptOutcome, State};
 
 /// Who acts, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +97,19 @@ impl Deed {
         let says = matches!(&self.act, Act::Resolve(Verdict::Completed { .. } | Verdict::Rejected));
         says && !self.by_filter
     }
+
+    /// What comes of it where the command is archived as `outcome`: it says which word is true
+    /// where a report that nobody has looked into `is_contradicting`, and is to be recorded; else
+    /// [`Acted::Archived`].
+    #[must_use]
+    pub fn to_archived(&self, outcome: &str, is_contradicting: bool) -> Acted {
+        match ReceiptOutcome::from_name(outcome) {
+            Some(outcome) if is_contradicting && self.acknowledges() => {
+                Acted::Done { before: outcome.name(), after: outcome.name() }
+            }
+            _ => Acted::Archived,
+        }
+    }
 }
 
 /// What the record of a restore says, for people and for [`restored_from`].
@@ -125,7 +138,8 @@ pub enum Acted {
     },
     /// A rule refuses it; nothing changed.
     Refused(Reason),
-    /// The command is archived: nothing but `show` and `erase` reaches it.
+    /// The command is archived: nothing but `show` and `erase` reaches it, and `resolve` where a
+    /// report contradicts it.
     Archived,
     /// Never heard of.
     Unknown,

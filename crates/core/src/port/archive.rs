@@ -150,7 +150,8 @@ pub enum Buried {
 pub enum Erased {
     /// Body, headers, results, evidences and reasons are gone; it is recorded.
     Done,
-    /// They were gone before; nothing changed.
+    /// They were gone before; nothing changed. Of an archived one, a line that was left in a file
+    /// of another folder may still hold them.
     Repeated,
     /// It is archived: the file named here is to be rewritten. The act was recorded.
     Archived(Tombstone),
@@ -219,6 +220,15 @@ pub trait Archive: Store {
         after: Option<&str>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Tombstone>, StoreError>> + Send;
+
+    /// Whether the content of each of these commands was erased, standing or archived.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn erased(
+        &self,
+        command_ids: &[String],
+    ) -> impl Future<Output = Result<Vec<bool>, StoreError>> + Send;
 
     /// Clears body, headers, results, evidences and reasons of one ended command, and records who
     /// did and why. Its digests must stand in its newest receipt first; where they do not, they

@@ -178,4 +178,7 @@ pub struct Exchanged {
     pub differing: Vec<Destination>,
     /// Something more is due now beyond the limit.
     pub more: bool,
+    /// Somewhere enough others claim at this moment, so that nothing was looked for there: it is
+    /// worth coming back, a little later.
+    pub crowded: bool,
 }

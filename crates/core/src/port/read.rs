@@ -211,8 +211,14 @@ impl Story {
     #[must_use]
     pub fn sends(&self) -> Option<(Micros, Micros)> {
         let backups = || self.actions.iter().filter(|told| told.what == "restored");
-        // A restore dates what it doubts by the backup, sent or not.
-        let is_real = |at: &Micros| !backups().any(|told| restored_from(&told.reason) == Some(*at));
+        let is_mended = self.actions.iter().any(|told| told.what == "mend");
+        // A restore dates what it doubts by the backup, sent or not, and mending what was lost by
+        // its recording: it may have been sent since.
+        let is_assumed = |at: &Micros| {
+            backups().any(|told| restored_from(&told.reason) == Some(*at))
+                || (is_mended && *at == self.listed.recorded_at)
+        };
+        let is_real = |at: &Micros| !is_assumed(at);
         let rounds = self.receipts.iter().map(|receipt| receipt.first_sent_at);
         let firsts = rounds.chain([self.first_sent_at]).flatten().filter(is_real);
         let left = |told: &&Told| {

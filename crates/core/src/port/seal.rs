@@ -11,7 +11,7 @@ use super::act::Actor;
 use super::archive::ActionRow;
 use super::read::Facts;
 use super::store::{Store, StoreError};
-use crate::domain::laws::ContradictionFacts;
+use crate::domain::laws::{ContradictionFacts, FlowFacts, InputFacts};
 use crate::domain::{EventRow, Micros};
 
 /// How far a store is complete: a row at or below it stands now, or will never.
@@ -55,6 +55,19 @@ pub struct Arrived {
     pub round: u32,
 }
 
+/// Which workflows an audit reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowsFrom {
+    /// After this status and stream.
+    pub after: Option<(String, String)>,
+    /// Those that have not completed only, in the order of status and stream; else all, in the
+    /// order of streams.
+    pub open_only: bool,
+}
+
+/// A page of inputs, and where the next one goes on; `None`: nowhere.
+pub type InputPage = (Vec<InputFacts>, Option<String>);
+
 /// A store that can be audited from where the last audit ended.
 pub trait Audited: Store {
     /// How far the store is complete. It waits a bounded time for writers that are under way;
@@ -85,6 +98,34 @@ pub trait Audited: Store {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<EventRow>, StoreError>> + Send;
 
+    /// What stands about workflows, at most `limit`, each in one snapshot. Default: none, for a
+    /// store without workflows.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<FlowFacts>, StoreError>> + Send {
+        let _ = (from, limit);
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// What stands about inputs that wait, at most `limit`, from the cursor of the page before on.
+    /// Default: none, for a store without workflows.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> impl Future<Output = Result<InputPage, StoreError>> + Send {
+        let _ = (from, limit);
+        std::future::ready(Ok((Vec::new(), None)))
+    }
+
     /// The acts of people after `after`, at most `limit`, in the order of arrival.
     ///
     /// # Errors
@@ -106,6 +147,16 @@ pub trait Audited: Store {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<(String, ContradictionFacts)>, StoreError>> + Send;
 
+    /// The `n` of each of these commands, 0 of an archived one; `None`: it is not known. In one
+    /// snapshot.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn numbers(
+        &self,
+        command_ids: &[String],
+    ) -> impl Future<Output = Result<Vec<Option<i64>>, StoreError>> + Send;
+
     /// The seal of the newest audit that held.
     ///
     /// # Errors
@@ -121,6 +172,18 @@ pub trait Audited: Store {
         &self,
         version: i64,
         seal: &str,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Writes a seal over the one of `version`, as [`Audited::save_seal`], in place of one that is
+    /// given up: recorded with the actor, as `reseal` of the store, in the same transaction.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn reseal(
+        &self,
+        version: i64,
+        seal: &str,
+        actor: Actor,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Gives each of these commands that stands in the outbox, with neither a delivery nor a

@@ -68,8 +68,8 @@ pub enum WriteRefused {
     },
     /// The stream is a workflow's: its events are decided from inputs.
     #[error(
-        "stream {stream} is a workflow's, which decides its own events: send it a signal, or append \
-         to another stream"
+        "stream {stream} is a workflow's, which decides its own events: send it a signal, or \
+         append to another stream"
     )]
     WorkflowStream {
         /// The stream.
@@ -199,6 +199,12 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The store's name to receivers, a URI reference.
     fn source(&self) -> Arc<str>;
 
+    /// At most so many settles, and so many claims, go into one exchange. Default 256: where one
+    /// writes at a time, others wait for a few milliseconds only.
+    fn rows_max(&self) -> usize {
+        256
+    }
+
     /// The store's time now.
     ///
     /// # Errors
@@ -277,6 +283,18 @@ pub trait Store: Clone + Send + Sync + 'static {
         &self,
         destinations: &[Destination],
     ) -> impl Future<Output = Result<Remaining, StoreError>> + Send;
+
+    /// Whether [`Remaining::busy`] is above zero. Relays that run until idle ask again and again
+    /// while others are at work, so a store may find out without a count.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn is_busy(
+        &self,
+        destinations: &[Destination],
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        async { Ok(self.remaining(destinations).await?.busy > 0) }
+    }
 
     /// Takes a receiver's report.
     ///
@@ -442,8 +460,8 @@ pub trait Store: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
 
     /// Which of these ids such a query answers. Default: reads the answer page by page, which
-    /// takes bounded memory and, for many ids and a long answer, much time; a database may look
-    /// the ids up in the query instead.
+    /// takes bounded memory and, for a long answer, much time; a database reads it once, or looks
+    /// the ids up in the query.
     ///
     /// # Errors
     /// As [`expected`](Self::expected).

@@ -16,6 +16,9 @@ use counterfoil_core::domain::{Contract, Destination, Idempotent, Terms};
 use counterfoil_core::port::Transport;
 use counterfoil_relay::Served;
 
+/// Tests of a workflow without a runtime, a store or a clock.
+pub use counterfoil_workflow::testing as workflow;
+
 pub use counterfoil_testkit::enqueued;
 pub use counterfoil_testkit::{
     Enqueued, ManualClock, MemoryStore, Receiver, Script, ScriptedTransport, Sent, TestClock,

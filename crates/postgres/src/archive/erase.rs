@@ -3,6 +3,8 @@
 //! Guarantees: digests stand in the newest receipt before the body goes; it and the record of who
 //! did it are one transaction. Does not: touch what is open, nor files of an archive.
 
+use std::collections::BTreeSet;
+
 use counterfoil_core::domain::Digest;
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{Erased, SealChange, Tombstone};
@@ -27,6 +29,9 @@ const DELIVERY: Statement = statement!("delivery_row");
 const RECEIPTS: Statement = statement!("erase_receipts");
 const OUTBOX: Statement = statement!("erase_outbox");
 const ROWS: Statement = statement!("erase_rows");
+const LOCK: Statement = statement!("archived_lock");
+const AGAIN: Statement = statement!("erase_again");
+const ERASED: Statement = statement!("archive_erased");
 const SAYINGS: Statement = statement!("erase_sayings");
 
 /// One erasure.
@@ -36,6 +41,14 @@ pub(super) struct Erase<'a> {
     actor: Actor,
     reason: String,
     seal: Option<SealChange>,
+}
+
+/// Whether somebody erased each of these.
+pub(super) async fn erased(tx: &Tx<'_>, ids: &[String]) -> Result<Vec<bool>, Failure> {
+    let known: Vec<&str> = ids.iter().map(|id| asked(id)).collect();
+    let rows = tx.query(ERASED, &[&known]).await?;
+    let about: BTreeSet<&str> = rows.iter().filter_map(|row| row::text(row, 0)).collect();
+    Ok(ids.iter().map(|id| about.contains(id.as_str())).collect())
 }
 
 /// The command as it stands, held until the transaction ends.
@@ -94,8 +107,17 @@ impl<'a> Erase<'a> {
 
     /// It is archived, or nobody ever heard of it.
     async fn erase_archived(&self, group: &Group<'_>) -> Result<Erased, Failure> {
+        // A report and an erasure at once wait for each other.
+        let id = asked(&self.command_id);
+        if group.tx.query_opt(LOCK, &[&id]).await?.is_none() {
+            return Ok(Erased::Unknown);
+        }
         let tombstone: Option<Tombstone> = tombstone::of_one(group.tx, &self.command_id).await?;
         let Some(tombstone) = tombstone else { return Ok(Erased::Unknown) };
+        let is_repeat = group.tx.query_opt(AGAIN, &[&id]).await?;
+        if is_repeat.is_some_and(|row| row::flag(&row, 0)) {
+            return Ok(Erased::Repeated);
+        }
         if !seal::turn(group.tx, self.seal.as_ref()).await? {
             return Ok(Erased::SealMoved);
         }

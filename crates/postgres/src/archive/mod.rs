@@ -64,6 +64,10 @@ impl Archive for PostgresStore {
         snapshot!(self, |tx| tombstone::page(tx, after, limit))
     }
 
+    async fn erased(&self, command_ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        snapshot!(self, |tx| erase::erased(tx, command_ids))
+    }
+
     async fn erase(
         &self,
         command_id: &str,

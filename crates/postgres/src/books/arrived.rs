@@ -15,13 +15,14 @@ use crate::archive::action;
 use crate::facts;
 use crate::failure::Failure;
 use crate::position;
-use crate::read::event;
+use crate::read::{asked, event};
 use crate::row::{count, int, string, text, time};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
 const CLOCK: Statement = statement!("clock");
 const ARRIVED: Statement = statement!("receipt_arrived");
+const NUMBERS: Statement = statement!("numbers");
 const EVENTS: Statement = statement!("event_page");
 const ACTIONS: Statement = statement!("action_page");
 const SAYINGS: Statement = statement!("contradiction_page");
@@ -103,6 +104,13 @@ pub(super) async fn actions(
 ) -> Result<Vec<ActionRow>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     Ok(tx.query(ACTIONS, &[&after, &limit]).await?.iter().map(action).collect())
+}
+
+/// The number of each of these commands, 0 of an archived one.
+pub(super) async fn numbers(tx: &Tx<'_>, ids: &[String]) -> Result<Vec<Option<i64>>, Failure> {
+    let ids: Vec<&str> = ids.iter().map(|id| asked(id)).collect();
+    let rows = tx.query(NUMBERS, &[&ids]).await?;
+    Ok(rows.iter().map(|row| int(row, 0)).collect())
 }
 
 /// The reports that said otherwise after `after`, each with the id of its command.

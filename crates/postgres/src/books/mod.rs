@@ -53,12 +53,20 @@ impl Audited for PostgresStore {
         snapshot!(self, |tx| arrived::contradictions(tx, after, limit))
     }
 
+    async fn numbers(&self, command_ids: &[String]) -> Result<Vec<Option<i64>>, StoreError> {
+        snapshot!(self, |tx| arrived::numbers(tx, command_ids))
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         snapshot!(self, |tx| seal::sealed(tx))
     }
 
     async fn save_seal(&self, version: i64, seal: &str) -> Result<bool, StoreError> {
-        self.write(SaveSeal::new(version, seal)).await
+        self.write(SaveSeal::new(&self.inner, version, seal)).await
+    }
+
+    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
+        self.write(SaveSeal::new(&self.inner, version, seal).by(actor)?).await
     }
 
     async fn mend(&self, command_ids: &[String], actor: Actor) -> Result<u64, StoreError> {

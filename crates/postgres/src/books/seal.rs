@@ -3,12 +3,18 @@
 //! Guarantees: it is written over the version that was read, and over no other; its version rises
 //! with each write. Does not: read what it says.
 
+use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::SealChange;
 use counterfoil_core::port::seal::Sealed;
+use counterfoil_core::port::store::StoreError;
 
+use crate::act;
 use crate::failure::Failure;
+use crate::group::Group;
+use crate::pause::{Action, insert_action};
 use crate::row::{int, string, time};
 use crate::statement::{Statement, statement};
+use crate::store::Inner;
 use crate::tx::Tx;
 use crate::work::Work;
 
@@ -47,25 +53,42 @@ pub(crate) async fn is_turned(tx: &Tx<'_>, change: Option<&SealChange>) -> Resul
     Ok(stands.is_some_and(|stands| stands.seal == change.seal && follows(stands)))
 }
 
-/// A seal to be written by itself.
-pub(super) struct SaveSeal(SealChange);
+/// A seal to be written by itself, or with the record of who gave up the one before.
+pub(super) struct SaveSeal<'a> {
+    store: &'a Inner,
+    change: SealChange,
+    reseal: Option<Actor>,
+}
 
-impl SaveSeal {
-    pub(super) fn new(version: i64, seal: &str) -> Self {
-        Self(SealChange { version, seal: seal.to_owned() })
+impl<'a> SaveSeal<'a> {
+    pub(super) fn new(store: &'a Inner, version: i64, seal: &str) -> Self {
+        let change = SealChange { version, seal: seal.to_owned() };
+        Self { store, change, reseal: None }
+    }
+
+    pub(super) fn by(self, actor: Actor) -> Result<Self, StoreError> {
+        act::check(&actor)?;
+        Ok(Self { reseal: Some(actor), ..self })
     }
 }
 
-impl Work for SaveSeal {
+impl Work for SaveSeal<'_> {
     /// Whether it was written.
     type Answer = bool;
 
     async fn run(&self, tx: &Tx<'_>) -> Result<bool, Failure> {
-        turn(tx, Some(&self.0)).await
+        let written = turn(tx, Some(&self.change)).await?;
+        if let Some(actor) = self.reseal.as_ref().filter(|_| written) {
+            let group = Group::begin(tx, self.store).await?;
+            let action = Action { verb: "reseal", about: "store", actor: &actor.name };
+            let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
+            insert_action(&group, &action, reason, (Some("sealed"), "sealed anew")).await?;
+        }
+        Ok(written)
     }
 
     async fn look_again(&self, tx: &Tx<'_>) -> Result<Option<bool>, Failure> {
-        if is_turned(tx, Some(&self.0)).await? {
+        if is_turned(tx, Some(&self.change)).await? {
             return Ok(Some(true));
         }
         self.run(tx).await.map(Some)

@@ -18,6 +18,7 @@ use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
 const NEXT_DUE: Statement = statement!("delivery_next_due");
+const BUSY: Statement = statement!("delivery_busy");
 const LEFT: Statement = statement!("delivery_left");
 const RULES: Statement = statement!("destination_rules");
 
@@ -29,6 +30,12 @@ pub(crate) async fn next_due(
     let names: Vec<&str> = destinations.iter().map(Destination::as_str).collect();
     let row = tx.query_opt(NEXT_DUE, &[&names]).await?;
     Ok(row.and_then(|row| time(&row, 0)))
+}
+
+/// Whether something at these destinations is plainly at work; if not, it must be counted.
+pub(crate) async fn at_work(tx: &Tx<'_>, destinations: &[Destination]) -> Result<bool, Failure> {
+    let names: Vec<&str> = destinations.iter().map(Destination::as_str).collect();
+    Ok(tx.query_opt(BUSY, &[&names]).await?.is_some_and(|row| flag(&row, 0)))
 }
 
 /// What a destination's row says to those that wait there.

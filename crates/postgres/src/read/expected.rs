@@ -4,8 +4,13 @@
 //! that would write, or several at once, are refused by the server. Does not: judge the answers;
 //! the audit does.
 
+use std::collections::HashSet;
+
+use tokio_postgres::Row;
+
 use crate::failure::Failure;
-use crate::row::{flag, string};
+use crate::param::Param;
+use crate::row::{flag, string, text};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
@@ -29,10 +34,32 @@ pub(crate) async fn expected(
     offset: u64,
     limit: usize,
 ) -> Result<Vec<String>, Failure> {
-    // It begins the transaction.
+    let told = ask(tx, sql, &format!("OFFSET {offset} LIMIT {limit}"), &[]).await?;
+    Ok(told.iter().map(|row| string(row, 0).unwrap_or_default()).collect())
+}
+
+/// Which of these ids are in the first column, in one reading of the answer at most.
+pub(crate) async fn expected_has(
+    tx: &Tx<'_>,
+    sql: &str,
+    ids: &[String],
+) -> Result<Vec<bool>, Failure> {
+    let wanted: Vec<&str> = ids.iter().map(|id| asked(id)).collect();
+    let told = ask(tx, sql, "WHERE q.first::text = ANY($1)", &[&wanted]).await?;
+    let found: HashSet<&str> = told.iter().filter_map(|row| text(row, 0)).collect();
+    Ok(ids.iter().map(|id| found.contains(id.as_str())).collect())
+}
+
+/// The rows of the query that `rest` chooses, in a transaction that this begins.
+async fn ask(
+    tx: &Tx<'_>,
+    sql: &str,
+    rest: &str,
+    params: &[&dyn Param],
+) -> Result<Vec<Row>, Failure> {
     tx.execute(CLOCK, &[]).await?;
-    tx.query_text(PLAIN_PLANS).await?;
-    let told = tx.query_text(&page_of(sql, offset, limit)).await.map_err(|failure| {
+    tx.query_text(PLAIN_PLANS, &[]).await?;
+    tx.query_text(&of(sql, rest), params).await.map_err(|failure| {
         let told = |why| format!("the query {sql:?}: {why}");
         match failure {
             // A function that writes: here it is the transaction that is read-only, not the server.
@@ -42,14 +69,13 @@ pub(crate) async fn expected(
             Failure::Unavailable(why) => Failure::Unavailable(told(why)),
             Failure::NotKnown(why) => Failure::NotKnown(told(why)),
         }
-    })?;
-    Ok(told.iter().map(|row| string(row, 0).unwrap_or_default()).collect())
+    })
 }
 
-/// One page of the query. It stands in lines of its own, so that a comment ends with it.
-fn page_of(sql: &str, offset: u64, limit: usize) -> String {
+/// A part of the query. It stands in lines of its own, so that a comment ends with it.
+fn of(sql: &str, rest: &str) -> String {
     let sql = sql.trim_end().trim_end_matches(';');
-    format!("SELECT q.first::text FROM (\n{sql}\n) AS q(first) OFFSET {offset} LIMIT {limit}")
+    format!("SELECT q.first::text FROM (\n{sql}\n) AS q(first) {rest}")
 }
 
 /// Which of these ids are in the outbox or archived.

@@ -397,7 +397,7 @@ async fn forget_decided(tx: &Tx<'_>, stream: &str, step: &Step) -> Result<(), Fa
 
 #[cfg(test)]
 mod tests {
-    use counterfoil_core::domain::{Micros, Span, Stream};
+    use counterfoil_core::domain::{Micros, Span};
 
     use super::*;
 
@@ -405,7 +405,7 @@ mod tests {
     fn a_workflow_that_stands_elsewhere_refuses_the_step() {
         let program = Program::new("trip", 1).unwrap();
         let step = |expected_seq| Step {
-            stream: Stream::new("t").unwrap(),
+            stream: counterfoil_core::domain::Stream::new("t").unwrap(),
             program: program.clone(),
             expected_seq,
             at: Micros::default(),

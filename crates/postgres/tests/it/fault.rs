@@ -3,6 +3,7 @@
 //! Each test is named after its fault. What restarts, freezes or configures a server has one of its
 //! own.
 
+mod crowd;
 mod cut;
 mod dead_rows;
 mod disk_full;

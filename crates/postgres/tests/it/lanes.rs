@@ -13,7 +13,7 @@ use counterfoil_core::port::store::{
 };
 use counterfoil_postgres::PostgresStore;
 
-use crate::server::{Stranger, TestSchema};
+use crate::server::{Stranger, TestSchema, wait_for_lock};
 
 /// Lanes that stand still: open, and nobody has the turn, though the first waits, or another that
 /// may pass those that are parked; and no note speaks of them.
@@ -146,11 +146,31 @@ async fn a_long_transaction_finds_at_its_commit_that_it_is_next() {
     store.enqueue(vec![in_lane("head", "K")]).await.unwrap();
     let enqueue = "BEGIN; SELECT cf.enqueue('next', 'shop', 'k', '', ordering_key => 'K')";
     writer.run(enqueue).await.unwrap();
-    // It is held up by nothing that the writer does.
+    // It is held up by nothing that the writer does, and what it sets changes nothing.
+    writer.run("SET counterfoil.arrives = 'on'").await.unwrap();
     assert_eq!(drain(&store, &terms).await, 1);
     writer.run("COMMIT").await.unwrap();
     assert_eq!(turn_of(&writer, "next").await, 1);
     assert_eq!(drain(&store, &terms).await, 1);
+}
+
+/// Where constraints are immediate nothing looks at COMMIT: the one before is held until then.
+#[tokio::test]
+async fn immediate_constraints_hold_the_one_before_until_the_commit() {
+    let schema = TestSchema::new().await;
+    let (writer, worker) = (schema.stranger().await, schema.stranger().await);
+    writer.run("SELECT cf.enqueue('head', 'shop', 'k', '', ordering_key => 'K')").await.unwrap();
+    let enqueue = "BEGIN; SET CONSTRAINTS ALL IMMEDIATE;
+        SELECT cf.enqueue('next', 'shop', 'k', '', ordering_key => 'K')";
+    writer.run(enqueue).await.unwrap();
+    let (ended, ()) = tokio::join!(worker.run("SELECT cf.complete('head')"), async {
+        wait_for_lock(&writer).await;
+        writer.run("COMMIT").await.unwrap();
+    });
+    ended.unwrap();
+    assert_eq!(worker.number(LOST).await, 0);
+    assert_eq!(schema.store().await.sweep(9, None).await.unwrap().promoted, 1);
+    assert_eq!(turn_of(&worker, "next").await, 1);
 }
 
 /// The same above READ COMMITTED, where COMMIT cannot look: a note tells the sweep.

@@ -283,7 +283,7 @@ async fn nobody_hangs_a_trigger_of_ours_on_a_table_of_his_own() {
             .await
             .unwrap();
         user.run("CREATE TEMP VIEW seen AS SELECT * FROM mine").await.unwrap();
-        for function in ["outbox_guard", "outbox_made", "outbox_arrived", "input_guard"] {
+        for function in ["outbox_guard", "outbox_made", "lane_arrived", "input_guard"] {
             let hang = format!(
                 "CREATE TRIGGER x AFTER INSERT ON mine FOR EACH ROW
                  EXECUTE FUNCTION cf.{function}()"

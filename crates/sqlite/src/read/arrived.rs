@@ -66,6 +66,12 @@ pub(crate) fn actions(
     statement.query_map([after, limit], entry::action)?.collect()
 }
 
+/// The number of each of these commands, 0 of an archived one.
+pub(crate) fn numbers(store: &Connection, ids: &[String]) -> rusqlite::Result<Vec<Option<i64>>> {
+    let mut statement = store.prepare_cached(Sql::Numbers.text())?;
+    ids.iter().map(|id| statement.query_row([id], |row| row.get(0))).collect()
+}
+
 /// The reports that said otherwise after `after`, at most `limit`, each with its command's id.
 pub(crate) fn contradictions(
     store: &Connection,

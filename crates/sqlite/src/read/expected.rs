@@ -3,9 +3,12 @@
 //! Guarantees: the query runs on a connection of its own that cannot write, and a statement that
 //! would is refused before it runs. Does not: judge the answers; the audit does.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use counterfoil_core::port::store::StoreError;
-use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Statement};
 
 use crate::sql::Sql;
 
@@ -16,31 +19,63 @@ pub(crate) fn expected(
     offset: u64,
     limit: usize,
 ) -> Result<Vec<String>, StoreError> {
+    let mut answers = Vec::new();
+    let mut at = 0;
+    each(reader, sql, |value| {
+        if at >= offset && answers.len() < limit {
+            answers.push(text(value).into_owned());
+        }
+        at += 1;
+        answers.len() < limit
+    })?;
+    Ok(answers)
+}
+
+/// Which of these ids are in the first column, in one reading of the answer.
+pub(crate) fn expected_has(
+    reader: &Connection,
+    sql: &str,
+    ids: &[String],
+) -> Result<Vec<bool>, StoreError> {
+    let mut missing: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    each(reader, sql, |value| {
+        missing.remove(&*text(value));
+        !missing.is_empty()
+    })?;
+    Ok(ids.iter().map(|id| !missing.contains(id.as_str())).collect())
+}
+
+/// Goes through the first column, as long as `want` wants more.
+fn each(
+    reader: &Connection,
+    sql: &str,
+    mut want: impl FnMut(ValueRef<'_>) -> bool,
+) -> Result<(), StoreError> {
     let broken = |error: rusqlite::Error| StoreError::Broken(format!("the query {sql:?}: {error}"));
     let mut statement = reader.prepare(sql).map_err(broken)?;
-    if !statement.readonly() || statement.column_count() == 0 {
+    if !is_select(&statement) {
         let why = "it is no SELECT; an expectation only reads";
         return Err(StoreError::Broken(format!("the query {sql:?}: {why}")));
     }
     let mut rows = statement.query([]).map_err(broken)?;
-    let mut answers = Vec::new();
-    let mut at = 0;
-    while answers.len() < limit {
-        let Some(row) = rows.next().map_err(broken)? else { break };
-        if at >= offset {
-            answers.push(text(row.get_ref(0).map_err(broken)?));
+    while let Some(row) = rows.next().map_err(broken)? {
+        if !want(row.get_ref(0).map_err(broken)?) {
+            break;
         }
-        at += 1;
     }
-    Ok(answers)
+    Ok(())
 }
 
-fn text(value: ValueRef<'_>) -> String {
+fn is_select(statement: &Statement<'_>) -> bool {
+    statement.readonly() && statement.column_count() > 0
+}
+
+fn text(value: ValueRef<'_>) -> Cow<'_, str> {
     match value {
-        ValueRef::Null => String::new(),
-        ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => number.to_string(),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
+        ValueRef::Null => "".into(),
+        ValueRef::Integer(number) => number.to_string().into(),
+        ValueRef::Real(number) => number.to_string().into(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes),
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod due;
 pub(crate) mod ended;
 pub(crate) mod event;
 pub(crate) mod expected;
+pub(crate) mod flow;
 pub(crate) mod lane;
 pub(crate) mod list;
 pub(crate) mod show;

@@ -4,14 +4,14 @@
 //! relays of any process; every write is one member of the commit queue. Does not: write archives'
 //! files, nor judge what a seal says.
 
-use counterfoil_core::domain::laws::ContradictionFacts;
+use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::domain::{EventRow, Micros};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{
     ActionRow, Archive, Buried, EndedPage, Entry, Erased, SealChange, Tombstone,
 };
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, Horizon, Sealed};
+use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
 use counterfoil_core::port::store::StoreError;
 use rusqlite::OptionalExtension as _;
 
@@ -21,7 +21,7 @@ use crate::erasure::Erasure;
 use crate::mend::Mend;
 use crate::seal::Sealing;
 use crate::sql::Sql;
-use crate::{burial, entry, read, seal, tombstone};
+use crate::{burial, entry, erasure, read, seal, tombstone};
 
 impl Archive for SqliteStore {
     async fn ended(
@@ -76,6 +76,11 @@ impl Archive for SqliteStore {
         self.read(move |store, _| tombstone::after(store, after.as_deref(), limit)).await
     }
 
+    async fn erased(&self, command_ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        let ids = command_ids.to_vec();
+        self.read(move |store, _| erasure::erased(store, &ids)).await
+    }
+
     async fn erase(
         &self,
         command_id: &str,
@@ -110,6 +115,22 @@ impl Audited for SqliteStore {
         self.read(move |store, _| read::event::events(store, after, limit)).await
     }
 
+    async fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> Result<Vec<FlowFacts>, StoreError> {
+        self.read(move |store, _| read::flow::flows(store, &from, limit)).await
+    }
+
+    async fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> Result<InputPage, StoreError> {
+        self.read(move |store, _| read::flow::inputs(store, from.as_deref(), limit)).await
+    }
+
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {
         self.read(move |store, _| read::arrived::actions(store, after, limit)).await
     }
@@ -122,13 +143,24 @@ impl Audited for SqliteStore {
         self.read(move |store, _| read::arrived::contradictions(store, after, limit)).await
     }
 
+    async fn numbers(&self, command_ids: &[String]) -> Result<Vec<Option<i64>>, StoreError> {
+        let ids = command_ids.to_vec();
+        self.read(move |store, _| read::arrived::numbers(store, &ids)).await
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         self.read(|store, _| seal::read(store)).await
     }
 
     async fn save_seal(&self, version: i64, seal: &str) -> Result<bool, StoreError> {
         let change = SealChange { version, seal: seal.to_owned() };
-        self.inner.queue.commit(Sealing(change)).await
+        self.inner.queue.commit(Sealing { change, reseal: None }).await
+    }
+
+    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
+        check_actor(&actor)?;
+        let change = SealChange { version, seal: seal.to_owned() };
+        self.inner.queue.commit(Sealing { change, reseal: Some(actor) }).await
     }
 
     async fn mend(&self, command_ids: &[String], actor: Actor) -> Result<u64, StoreError> {

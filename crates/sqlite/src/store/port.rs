@@ -207,6 +207,14 @@ impl Store for SqliteStore {
         reading.await.unwrap_or_else(|error| Err(StoreError::Broken(format!("a read: {error}"))))
     }
 
+    async fn expected_has(&self, sql: &str, ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        let (sql, ids, readers) = (sql.to_owned(), ids.to_vec(), self.inner.readers.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            read::expected::expected_has(&readers.open()?, &sql, &ids)
+        });
+        reading.await.unwrap_or_else(|error| Err(StoreError::Broken(format!("a read: {error}"))))
+    }
+
     async fn known(&self, ids: &[String]) -> Result<Vec<bool>, StoreError> {
         let ids = ids.to_vec();
         self.read(move |store, _| read::expected::known(store, &ids)).await

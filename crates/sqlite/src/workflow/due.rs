@@ -176,12 +176,15 @@ pub(crate) fn next(
     Ok(next)
 }
 
+/// A workflow's row, and the snapshot where a load may begin.
+type LoadFrom = (Option<Standing>, Option<Snapshot>);
+
 /// A workflow's row and the snapshot of a program.
 pub(crate) fn standing(
     store: &Connection,
     stream: &Stream,
     program: &Program,
-) -> rusqlite::Result<Result<(Option<Standing>, Option<Snapshot>), Unreadable>> {
+) -> rusqlite::Result<Result<LoadFrom, Unreadable>> {
     let mut both = store.prepare_cached(Sql::StreamWithSnapshot.text())?;
     both.query_row(params![stream.as_str(), program.name(), program.version()], |row| {
         let Ok(standing) = standing_in(row, 0)? else { return Ok(Err(Unreadable)) };

@@ -1,8 +1,8 @@
 //! The upkeep of inputs that no program is served: adopts, expires, and sets aside.
 //!
-//! Guarantees: all that are aside are looked at in turn, a few at a time; with nothing to do it only
-//! reads; what is taken away is recorded. Does not: take away what waits for a workflow that stands,
-//! nor a start.
+//! Guarantees: all that are aside are looked at in turn, a few at a time; with nothing to do it
+//! only reads; what is taken away is recorded. Does not: take away what waits for a workflow that
+//! stands, nor a start.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -219,3 +219,68 @@ fn finish(group: &mut Group<'_>, step: &Step) -> rusqlite::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_core::domain::workflow::{InputKind, Program};
+    use counterfoil_core::domain::{Event, Kind, Micros, Span, Stream};
+    use counterfoil_core::port::workflow::NewInput;
+
+    use super::*;
+    use crate::workflow::input::Send;
+
+    fn step() -> Step {
+        let (kind, body) = (Kind::new("start:trip").unwrap(), b"b".to_vec());
+        let decision = Decision {
+            input: "start".into(),
+            event: Event { kind, body, cause: None },
+            decided: None,
+            events: Vec::new(),
+            commands: Vec::new(),
+            timers: Vec::new(),
+            unset: Vec::new(),
+            cancel: Vec::new(),
+        };
+        Step {
+            stream: Stream::new("t").unwrap(),
+            program: Program::new("trip", 1).unwrap(),
+            expected_seq: 0,
+            at: Micros::EARLIEST,
+            decisions: vec![decision],
+            status: Status::Running,
+            snapshot: None,
+            owner: "me".into(),
+            lease: Span::ZERO,
+        }
+    }
+
+    /// After a COMMIT that failed: what was answered is looked up, an input too.
+    #[test]
+    fn whether_a_step_stands_is_told_from_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, _) = crate::connection::init(&folder.path().join("s.db"), None).unwrap();
+        let send = Send(vec![NewInput {
+            stream: Stream::new("t").unwrap(),
+            id: "start".into(),
+            kind: InputKind::Start,
+            name: "trip".into(),
+            body: Some(b"b".to_vec()),
+        }]);
+        let steps = Steps::new(vec![step()], 100);
+        for (end, stands) in [("ROLLBACK", Some(false)), ("COMMIT", Some(true))] {
+            own.execute_batch("BEGIN IMMEDIATE").unwrap();
+            let mut group = Group::new(&own, Micros::EARLIEST);
+            let sent = send.run(&mut group).unwrap();
+            let written = steps.run(&mut group).unwrap();
+            drop(group);
+            own.execute_batch(end).unwrap();
+            assert_eq!(written, [Ok(())]);
+            assert_eq!(steps.stands(&own, &written).unwrap(), stands, "{end}");
+            assert_eq!(send.stands(&own, &sent).unwrap(), stands, "{end}");
+        }
+        // Another runner's step at the same place, at another time, is not this one.
+        let later = Step { at: Micros::LATEST, ..step() };
+        let other = Steps::new(vec![later], 100);
+        assert_eq!(other.stands(&own, &vec![Ok(())]).unwrap(), Some(false));
+    }
+}

@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use counterfoil_core::port::BoxFuture;
 use counterfoil_testkit::corrupted::{
-    Column, Found, Hand, Holds, Sealed, audit, corrupt, fill, holds_page, table, unexplained,
+    Column, Found, Hand, Holds, Sealed, audit, corrupt, fill, fill_flows, holds_page, table,
+    unexplained,
 };
 use rusqlite::Connection;
 
@@ -61,7 +62,7 @@ impl Hand for SqliteHand {
             "outbox" | "delivery" => Some("n"),
             "meta" | "seal" => Some("k"),
             "operator_action" => Some("id"),
-            "receipt" | "attempt" | "contradiction" => Some("rowid"),
+            "receipt" | "attempt" | "contradiction" | "input" => Some("rowid"),
             _ => None,
         }
     }
@@ -89,6 +90,7 @@ async fn found(sealed: Sealed) -> Vec<Found> {
     // In memory where the system has such files: thousands of audits write a seal each.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let hands = make_in(folder);
+    fill_flows(&hands).await;
     fill(&hands).await;
     let own = hands.own();
     own.pragma_update(None, "synchronous", "off").unwrap();

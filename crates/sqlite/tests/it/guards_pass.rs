@@ -17,8 +17,8 @@ fn a_pass_opens_events_and_their_commands_once_and_nothing_else() {
     };
     let event = |verb: &str, seq: i64, cause: &str, commands: i64| {
         format!(
-            "{verb} counterfoil_event(stream, seq, kind, body, cause, commands, recorded_at) VALUES \
-             ('s', {seq}, 'k', 'b', {cause}, {commands}, 1764421200000000)"
+            "{verb} counterfoil_event(stream, seq, kind, body, cause, commands, recorded_at) \
+             VALUES ('s', {seq}, 'k', 'b', {cause}, {commands}, 1764421200000000)"
         )
     };
     let command = |id: &str, seq: i64, idx: i64| {

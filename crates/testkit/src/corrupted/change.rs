@@ -83,6 +83,8 @@ fn names(table: &str, column: &str) -> &'static [&'static str] {
         (_, "outcome") => OUTCOMES,
         (_, "destination") => DESTINATIONS,
         ("receipt", "source") => &["relay", "report", "question", "sweep", "operator ann"],
+        ("stream", "status") => &["running", "completed", "failed", "quarantined", "strange"],
+        ("input", "kind") => &["start", "signal", "cancel", "timer", "receipt", "strange"],
         ("operator_action", "verb") => &["retry", "resolve", "cancel", "redeliver", "restored"],
         _ => &[],
     }
@@ -112,7 +114,7 @@ pub(super) fn alterations(table: &str, column: &Column, value: &str) -> Vec<(How
 
 fn integers(column: &str, value: &str) -> Vec<(How, String)> {
     let number: i64 = value.parse().unwrap();
-    if ["n", "id", "k"].contains(&column) {
+    if ["n", "id", "k", "arrival"].contains(&column) {
         return vec![(How::More, (number + FAR).to_string())];
     }
     let mut steps = vec![(How::Less, -1), (How::More, 1)];

@@ -10,6 +10,7 @@
 )]
 
 mod change;
+mod flows;
 mod hand;
 mod reasons;
 mod scene;
@@ -24,7 +25,7 @@ pub use change::{Change, How};
 pub use hand::{Column, Hand, Holds};
 pub use table::{holds_page, table, unexplained};
 
-use crate::exercise_store::Hands;
+use crate::exercise_store::{Hands, WorkflowHands};
 
 /// The tables of the design, in its order; and how a row of each is called.
 const TABLES: &[(&str, &str)] = &[
@@ -34,6 +35,8 @@ const TABLES: &[(&str, &str)] = &[
     ("attempt", "#id || ': ' || t.purpose || ' ' || t.outcome"),
     ("contradiction", "command_id"),
     ("event", "stream || ':' || t.seq"),
+    ("stream", "stream"),
+    ("input", "stream || ' ' || t.id"),
     ("lane", "ordering_key"),
     ("tally", "destination || ' ' || t.outcome"),
     ("archived", "command_id"),
@@ -71,6 +74,11 @@ where
     H::Store: Archive,
 {
     scene::fill(hands).await;
+}
+
+/// Adds workflows in every state, and inputs of every kind; before [`fill`].
+pub async fn fill_flows<H: WorkflowHands>(hands: &H) {
+    flows::fill(hands).await;
 }
 
 /// Everything that an audit tells; one that cannot be made is told as `refused`. It writes the
@@ -298,6 +306,7 @@ fn duplicate(table: &str, columns: &[Column], row: &Row) -> Vec<String> {
             "100000".into()
         }
         ("delivery", "turn") | ("lane", "n") => "NULL".into(),
+        ("input", "arrival") => (value.parse::<i64>().unwrap() + 1000).to_string(),
         ("delivery", "key_seq") if value != "NULL" => "100000".into(),
         ("receipt", "round") | ("meta", "k") | ("event", "seq") => {
             (value.parse::<i64>().unwrap() + 10).to_string()
@@ -307,6 +316,8 @@ fn duplicate(table: &str, columns: &[Column], row: &Row) -> Vec<String> {
         | ("lane", "ordering_key")
         | ("destination", "name")
         | ("inbox", "key")
+        | ("stream", "stream")
+        | ("input", "id")
             if value != "NULL" =>
         {
             format!("{}-copy'", value.strip_suffix('\'').unwrap())

@@ -18,9 +18,9 @@ pub(super) struct Reason {
 
 const TIMES: &[How] = &[Less, More, DayEarlier, DayLater];
 
-/// Marks, and the numbers of lanes.
+/// Marks, the numbers of lanes, and, so far, workflows.
 const fn is_of_sqlite(table: &str, why: &str) -> bool {
-    matches!(table.as_bytes(), b"receipt")
+    matches!(table.as_bytes(), b"receipt" | b"stream" | b"input")
         || (matches!(table.as_bytes(), b"lane") && matches!(why.as_bytes()[0], b'n'))
 }
 
@@ -79,6 +79,23 @@ reasons! {
         "in a round that has ended a settle may be told twice; rows after the seal are new"
     "contradiction" [], &[],
         "it came after the seal, and somebody has looked into what it says"
+    "stream" [], &[],
+        "of a workflow that has ended, and for which nothing waits, nothing is decided any more"
+    "stream" ["workflow", "version"], &[Less, More, Other, Null],
+        "which program decides it is told by the inputs that wait for it; here none does"
+    "stream" ["status"], &[Name],
+        "any workflow may be set aside, and be taken up again by a person"
+    "stream" ["lease_owner", "lease_until"],
+        &[Less, More, DayEarlier, DayLater, Other, Null, Value],
+        "a lease saves work and protects nothing: the head does"
+    "stream" ["reason", "input", "changed_at"],
+        &[Less, More, DayEarlier, DayLater, Other, Null, Value],
+        "words for people, which nothing compares"
+    "input" [], &[],
+        "strangers may send anything, and nothing else says what they sent"
+    "input" ["stream", "id", "kind", "name", "body", "due_at", "recorded_at", "workflow"],
+        &[Less, More, DayEarlier, DayLater, Other, Name, Null, Value],
+        "nothing else says what strangers sent; its workflow decides what is in it"
     "lane" [], &[],
         "all commands of the lane are archived: whatever number comes next is free"
     "lane" ["last"], &[Less, More],

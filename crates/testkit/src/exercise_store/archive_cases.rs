@@ -31,6 +31,7 @@ macro_rules! archive_suite {
                 what_has_changed_is_left
                 a_buried_id_is_never_another_intent
                 a_late_report_finds_the_tombstone
+                a_late_contradiction_is_looked_into_once
                 decisions_and_lanes_stay_sound
                 tombstones_come_in_the_order_of_ids
                 no_n_is_given_twice
@@ -45,6 +46,7 @@ macro_rules! archive_suite {
                 a_second_erasure_changes_nothing
                 what_was_erased_is_no_repeat
                 an_archived_one_names_its_file
+                an_archived_one_is_erased_once
                 an_erased_one_is_buried_by_its_digest
                 a_seal_that_moved_stops_an_erasure
             }

@@ -267,6 +267,47 @@ pub(super) async fn a_late_report_finds_the_tombstone<H: Hands<Store: Archive>>(
     assert!(scene.story("a").await.contradicted);
 }
 
+pub(super) async fn a_late_contradiction_is_looked_into_once<H: Hands<Store: Archive>>(hands: H) {
+    let scene = Scene::new(hands, forever()).await;
+    scene.done("a").await;
+    scene.done("b").await;
+    scene.last().await;
+    scene.buried("a").await;
+    let completed = || Act::Resolve(Verdict::Completed { result: None });
+    let done = |act, by_filter| Deed { command_id: "a".into(), act, by_filter };
+    let acted = async |deed| scene.store.act(vec![deed], ann()).await.unwrap().remove(0);
+    assert_eq!(acted(done(completed(), false)).await, Acted::Archived, "nothing contradicts it");
+    scene.report("a", ReceiptOutcome::Rejected).await;
+    scene.report("b", ReceiptOutcome::Rejected).await;
+    scene.advance(1);
+    let none = [
+        done(completed(), true),
+        done(Act::Resolve(Verdict::NotDone), false),
+        done(Act::Cancel, false),
+        done(Act::Retry { may_act_twice: true }, false),
+        done(Act::Redeliver { may_act_twice: true }, false),
+    ];
+    for deed in none {
+        assert_eq!(acted(deed.clone()).await, Acted::Archived, "{deed:?}");
+    }
+    assert_eq!(scene.hands.acts().await, [""; 0]);
+    let stays = Acted::Done { before: "completed", after: "completed" };
+    assert_eq!(acted(done(Act::Resolve(Verdict::Rejected), false)).await, stays);
+    assert_eq!(scene.hands.acts().await, ["resolve a by ann: looked"]);
+    let story = scene.story("a").await;
+    assert_eq!((story.contradicted, story.listed.state.as_str()), (false, "completed"));
+    assert!(scene.story("b").await.contradicted, "nobody has looked into that one");
+    assert_eq!(acted(done(completed(), false)).await, Acted::Archived, "once");
+    scene.report("a", ReceiptOutcome::Rejected).await;
+    assert_eq!(acted(done(completed(), false)).await, Acted::Archived, "the same words again");
+    scene.advance(1);
+    scene.report("a", ReceiptOutcome::Cancelled).await;
+    assert!(scene.story("a").await.contradicted, "a report that says something new");
+    scene.advance(1);
+    assert_eq!(acted(done(completed(), false)).await, stays);
+    assert_eq!(scene.hands.acts().await.len(), 2);
+}
+
 pub(super) async fn decisions_and_lanes_stay_sound<H: Hands<Store: Archive>>(hands: H) {
     let scene = Scene::new(hands, forever()).await;
     let unnamed = |id: &str| {

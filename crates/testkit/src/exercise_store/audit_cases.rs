@@ -28,6 +28,7 @@ macro_rules! audit_suite {
                 nothing_at_or_below_a_horizon_comes_later
                 what_ended_since_comes_in_the_order_of_arrival
                 events_and_acts_and_contradictions_come_in_pages
+                commands_are_known_by_their_numbers
                 a_seal_is_written_over_the_one_that_was_read
                 what_was_lost_is_uncertain_and_recorded
                 what_stands_is_not_mended
@@ -37,9 +38,11 @@ macro_rules! audit_suite {
                 the_first_audit_is_full_and_the_next_goes_on
                 an_audit_goes_on_over_everything_that_happens
                 a_removed_row_breaks_the_seal
+                who_gives_a_seal_up_is_recorded
                 what_is_archived_and_erased_keeps_the_seal
                 an_archive_beside_an_audit_is_no_violation
                 a_contradiction_is_found_until_it_is_looked_into
+                a_late_contradiction_is_found_until_it_is_looked_into
                 a_forgotten_receipt_shows_in_the_totals
                 an_audit_mends_what_was_lost
             }

@@ -6,6 +6,7 @@
 use counterfoil_core::domain::laws::ReceiptFacts;
 use counterfoil_core::domain::transition::Verdict;
 use counterfoil_core::domain::{Event, Kind, OrderingKey, ReceiptOutcome, Span, Stream};
+use counterfoil_core::port::read::FactsFrom;
 use counterfoil_core::port::seal::Arrived;
 use counterfoil_core::port::store::Append;
 use counterfoil_core::port::{Act, Acted, Archive, Audited, Deed, Store};
@@ -135,6 +136,24 @@ where
     assert_eq!(scene.store.actions(second[0].arrival, 1).await.unwrap(), []);
 }
 
+pub(super) async fn commands_are_known_by_their_numbers<H>(hands: H)
+where
+    H: Hands<Store: Audited + Archive>,
+{
+    let scene = Scene::new(hands, forever()).await;
+    for id in ["a", "b"] {
+        scene.done(id).await;
+    }
+    scene.last().await;
+    scene.buried("a").await;
+    let facts = scene.store.facts(FactsFrom::default(), 9).await.unwrap().commands;
+    let n = |id: &str| facts.iter().find(|facts| facts.id == id).map(|facts| facts.n);
+    let asked = ["last", "a", "never", "b", "b"].map(String::from);
+    let told = scene.store.numbers(&asked).await.unwrap();
+    assert_eq!(told, [n("last"), Some(0), None, n("b"), n("b")]);
+    assert_eq!(scene.store.numbers(&[]).await.unwrap(), []);
+}
+
 pub(super) async fn a_seal_is_written_over_the_one_that_was_read<H>(hands: H)
 where
     H: Hands<Store: Audited + Archive>,
@@ -177,6 +196,9 @@ where
     let story = scene.story("a").await;
     assert_eq!((story.listed.state.as_str(), story.listed.in_doubt), ("uncertain", true));
     assert_eq!(story.listed.available_at, None);
+    // The receiver's memory is counted from its recording; that it was sent then nobody saw.
+    assert_eq!(story.first_sent_at, Some(story.listed.recorded_at));
+    assert_eq!(story.sends(), None);
     assert_eq!(story.body.as_deref(), Some(&b"body of a"[..]));
     let acts = scene.hands.acts().await;
     assert_eq!(acts, ["mend a by ann: looked", "mend b by ann: looked"]);
@@ -189,7 +211,8 @@ where
         assert!(matches!(acted[0], Acted::Done { .. }), "{acted:?}");
         scene.is_sound().await;
     }
-    assert_eq!(scene.story("a").await.listed.state, "completed");
+    let ended = scene.story("a").await;
+    assert_eq!((ended.listed.state.as_str(), ended.sends()), ("completed", None));
     assert_eq!(scene.look().await.claimed.len(), 1, "what a person says was not done is sent");
 }
 

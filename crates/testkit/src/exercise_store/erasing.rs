@@ -114,6 +114,27 @@ pub(super) async fn an_archived_one_names_its_file<H: Hands<Store: Archive>>(han
     assert_eq!(scene.tombstone("a").await, Some(tombstone), "the digest stays");
 }
 
+pub(super) async fn an_archived_one_is_erased_once<H: Hands<Store: Archive>>(hands: H) {
+    let scene = Scene::new(hands, forever()).await;
+    scene.done("a").await;
+    scene.last().await;
+    scene.buried("a").await;
+    let asked = ["a", "never", "last"].map(String::from);
+    assert_eq!(scene.store.erased(&asked).await.unwrap(), [false; 3]);
+    assert!(matches!(scene.erase("a").await, Erased::Archived(_)));
+    assert_eq!(scene.store.erased(&asked).await.unwrap(), [true, false, false]);
+    scene.advance(10);
+    assert_eq!(scene.erase("a").await, Erased::Repeated);
+    assert_eq!(scene.erase_acts().await, 1);
+    // What a late report says of it is content, too.
+    scene.report("a", ReceiptOutcome::Rejected).await;
+    assert!(matches!(scene.erase("a").await, Erased::Archived(_)));
+    assert_eq!(scene.erase("a").await, Erased::Repeated);
+    assert_eq!(scene.erase_acts().await, 2, "why the first was stays, too");
+    let tries = scene.story("a").await.tries;
+    assert!(tries.iter().all(|told| told.reason.is_empty()), "{tries:?}");
+}
+
 pub(super) async fn an_erased_one_is_buried_by_its_digest<H: Hands<Store: Archive>>(hands: H) {
     let scene = Scene::new(hands, forever()).await;
     scene.done("a").await;

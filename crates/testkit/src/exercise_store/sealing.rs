@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use counterfoil_core::audit::seal::Seal;
 use counterfoil_core::audit::{
-    AuditOptions, AuditReport, How, SealFate, WhyFull, audit_sealed, keep,
+    AuditOptions, AuditReport, How, SealFate, WhyFull, audit_archived, audit_sealed, keep,
 };
 use counterfoil_core::domain::transition::Verdict;
 use counterfoil_core::domain::{Event, Kind, Outcome, ReceiptOutcome, Stream};
@@ -157,6 +157,36 @@ where
     assert_eq!(again.pass.unwrap().full, Some(WhyFull::Broken));
 }
 
+pub(super) async fn who_gives_a_seal_up_is_recorded<H>(hands: H)
+where
+    H: Hands<Store: Audited + Archive>,
+{
+    let scene = Scene::new(hands, forever()).await;
+    for id in ["a", "store"] {
+        scene.done(id).await;
+    }
+    scene.seals().await;
+    let (version, seal) = scene.seal().await;
+    assert!(!scene.store.reseal(version + 1, "x", ann()).await.unwrap(), "another stands");
+    assert_eq!(scene.hands.acts().await, [""; 0]);
+    assert!(scene.store.reseal(version, &seal.write(), ann()).await.unwrap());
+    assert_eq!(scene.hands.acts().await, ["reseal store by ann: looked"]);
+    assert_eq!(scene.seal().await, (version + 1, seal));
+    assert_eq!(scene.story("store").await.actions, [], "a command of that name has none of it");
+    assert_eq!(scene.entry("store").await.actions, []);
+    scene.last().await;
+    let change = keep::erasing(&scene.store, "store").await.unwrap();
+    scene.store.erase("store", ann(), "asked", change).await.unwrap();
+    let acts = ["reseal store by ann: looked", "erase store by ann: asked"];
+    assert_eq!(scene.hands.acts().await, acts, "an erasure clears no other's reason");
+    scene.advance(1);
+    scene.seals().await;
+    let report = scene.audited(How::default().reseal(ann())).await;
+    assert!(report.holds && matches!(report.pass.unwrap().seal, SealFate::Renewed(_)));
+    assert_eq!(scene.hands.acts().await.len(), 3);
+    scene.seals().await;
+}
+
 pub(super) async fn what_is_archived_and_erased_keeps_the_seal<H>(hands: H)
 where
     H: Hands<Store: Audited + Archive>,
@@ -190,6 +220,15 @@ where
     scene.seals().await;
     let change = keep::erasing(&scene.store, "known").await.unwrap();
     let erased = scene.store.erase("known", ann(), "asked", change).await.unwrap();
+    assert!(matches!(erased, Erased::Archived(_)), "{erased:?}");
+    scene.seals().await;
+    // What is said of it afterwards, too; why it was erased the first time stays.
+    scene.report("known", ReceiptOutcome::Rejected).await;
+    scene.advance(1);
+    scene.did("known", Act::Resolve(Verdict::Completed { result: None })).await;
+    scene.seals().await;
+    let change = keep::erasing(&scene.store, "known").await.unwrap();
+    let erased = scene.store.erase("known", ann(), "asked again", change).await.unwrap();
     assert!(matches!(erased, Erased::Archived(_)), "{erased:?}");
     scene.seals().await;
     let report = scene.audited(How::default().full()).await;
@@ -246,6 +285,55 @@ where
     scene.advance(1);
     scene.did("a", Act::Resolve(Verdict::Completed { result: None })).await;
     scene.seals().await;
+}
+
+pub(super) async fn a_late_contradiction_is_found_until_it_is_looked_into<H>(hands: H)
+where
+    H: Hands<Store: Audited + Archive>,
+{
+    let scene = Scene::new(hands, forever()).await;
+    for id in ["a", "b", "c", "d", "e"] {
+        scene.done(id).await;
+    }
+    scene.last().await;
+    scene.advance(7200);
+    scene.seals().await;
+    for id in ["a", "b", "c", "d", "e"] {
+        archive(&scene.store, id).await;
+    }
+    scene.seals().await;
+    // More than a page of three.
+    for id in ["a", "b", "d", "c", "a"] {
+        scene.report(id, ReceiptOutcome::Rejected).await;
+    }
+    scene.advance(1);
+    for id in ["b", "c", "d"] {
+        scene.did(id, Act::Resolve(Verdict::Completed { result: None })).await;
+    }
+    scene.advance(1);
+    scene.report("b", ReceiptOutcome::Cancelled).await;
+    let options = || AuditOptions::default().page(3);
+    let alone = audit_archived(&scene.store, &options()).await.unwrap();
+    let forms = [How::default(), How::default(), How::default().full(), How::default()];
+    let mut reports = vec![alone];
+    for how in forms {
+        reports.push(scene.audited(how).await);
+    }
+    for report in reports {
+        let told: Vec<_> = report.violations.iter().map(|it| (it.code, &*it.ids[0])).collect();
+        assert_eq!(told, [("CF0822", "a"), ("CF0822", "b")], "{:#?}", report.violations);
+        let text = &report.violations[0].text;
+        assert!(text.starts_with("command a: it is archived as completed, and a report"), "{text}");
+        assert_eq!(report.checked.acknowledged, 2, "those of c and d");
+    }
+    scene.advance(1);
+    for id in ["a", "b"] {
+        scene.did(id, Act::Resolve(Verdict::Rejected)).await;
+    }
+    assert!(audit_archived(&scene.store, &options()).await.unwrap().holds);
+    scene.seals().await;
+    let full = scene.audited(How::default().full()).await;
+    assert_eq!(full.checked.acknowledged, 5);
 }
 
 pub(super) async fn a_forgotten_receipt_shows_in_the_totals<H>(hands: H)

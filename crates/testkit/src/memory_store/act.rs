@@ -23,8 +23,7 @@ impl Rows {
     fn act(&mut self, deed: &Deed, actor: &Actor, now: Micros) -> Acted {
         let id = deed.command_id.as_str();
         let Some(n) = self.n_of(id) else {
-            let archived = self.archived.contains_key(id);
-            return if archived { Acted::Archived } else { Acted::Unknown };
+            return self.act_on_archived(deed, actor, now);
         };
         let Some(before) = self.position(n) else { return Acted::Refused(Reason::Ended) };
         let erased = self.outbox.get(&n).is_some_and(OutboxEntry::is_erased);
@@ -59,6 +58,16 @@ impl Rows {
         }
         self.record_deed(deed, (name(&before), after), actor, now);
         Acted::Done { before: name(&before), after }
+    }
+
+    fn act_on_archived(&mut self, deed: &Deed, actor: &Actor, now: Micros) -> Acted {
+        let id = deed.command_id.as_str();
+        let Some(tombstone) = self.tombstone_of(id) else { return Acted::Unknown };
+        let acted = deed.to_archived(&tombstone.outcome, self.is_contradicted(id));
+        if let Acted::Done { before, after } = acted {
+            self.record_deed(deed, (before, after), actor, now);
+        }
+        acted
     }
 
     fn record_deed(&mut self, deed: &Deed, change: (&str, &str), actor: &Actor, now: Micros) {

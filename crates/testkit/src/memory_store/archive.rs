@@ -18,7 +18,7 @@ use super::MemoryStore;
 use super::rows::{self, Rows};
 
 /// What is done to others, which may be called like a command: destinations, the store, workflows.
-const ELSEWHERE: [&str; 5] = ["pause", "resume", "restored", RETRY_VERB, EXPIRE_VERB];
+const ELSEWHERE: [&str; 6] = ["pause", "resume", "restored", "reseal", RETRY_VERB, EXPIRE_VERB];
 /// How many rows a page looks at for each that it may hold.
 const LOOKS: usize = 4;
 
@@ -87,6 +87,10 @@ impl Archive for MemoryStore {
                 rows.archived.keys().filter(|id| after.is_none_or(|after| id.as_str() > after));
             ids.take(limit).filter_map(|id| rows.tombstone_of(id)).collect()
         })
+    }
+
+    async fn erased(&self, command_ids: &[String]) -> Result<Vec<bool>, StoreError> {
+        self.read(|rows, _| command_ids.iter().map(|id| rows.is_erased(id)).collect())
     }
 
     async fn erase(
@@ -227,7 +231,7 @@ impl Rows {
         true
     }
 
-    fn tombstone_of(&self, id: &str) -> Option<Tombstone> {
+    pub(super) fn tombstone_of(&self, id: &str) -> Option<Tombstone> {
         let tomb = self.archived.get(id)?;
         let tombstone = Tombstone {
             command_id: id.to_owned(),
@@ -255,6 +259,9 @@ impl Rows {
         let n = self.n_of(id);
         let entry = n.and_then(|n| self.outbox.get(&n));
         let outcome = match (&tombstone, n, entry) {
+            (Some(_), _, _) if self.is_erased(id) && !self.says_more(id) => {
+                return Erased::Repeated;
+            }
             (Some(tombstone), _, _) => tombstone.outcome.clone(),
             (None, Some(n), Some(entry)) => {
                 if entry.is_erased() {
@@ -303,18 +310,32 @@ impl Rows {
         }
     }
 
+    fn is_erased(&self, id: &str) -> bool {
+        self.actions.iter().any(|act| act.verb == "erase" && act.about == id)
+    }
+
+    /// Whether a report or a person has said something of it that an erasure clears.
+    fn says_more(&self, id: &str) -> bool {
+        let mut said = self.contradictions.iter().filter(|said| said.command_id == id);
+        let mut done = self.actions.iter().filter(|act| is_cleared(act, id));
+        said.any(|said| said.report.result.is_some() || said.report.evidence.is_some())
+            || done.any(|act| !act.reason.is_empty())
+    }
+
     /// Clears what was said of a command by reports and by people.
     fn clear_beside(&mut self, id: &str) {
         for said in self.contradictions.iter_mut().filter(|said| said.command_id == id) {
             (said.report.result, said.report.evidence) = (None, None);
         }
-        // Why it was erased may be told.
-        for act in self.actions.iter_mut().filter(|act| act.about == id) {
-            if act.verb != "erase" && !ELSEWHERE.contains(&act.verb.as_str()) {
-                act.reason.clear();
-            }
+        for act in self.actions.iter_mut().filter(|act| is_cleared(act, id)) {
+            act.reason.clear();
         }
     }
+}
+
+/// Why it was erased may be told.
+fn is_cleared(act: &rows::ActionEntry, id: &str) -> bool {
+    act.about == id && act.verb != "erase" && !ELSEWHERE.contains(&act.verb.as_str())
 }
 
 impl rows::ActionEntry {

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use counterfoil_core::domain::laws::ContradictionFacts;
+use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::domain::{Delivery, Digest, EventRow, Micros, Span, State, Token};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, Horizon, Sealed};
+use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
 use counterfoil_core::port::store::StoreError;
 
 use super::MemoryStore;
@@ -45,6 +45,22 @@ impl Audited for MemoryStore {
         })
     }
 
+    async fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> Result<Vec<FlowFacts>, StoreError> {
+        self.read(|rows, _| rows.flow_facts(&from, limit))
+    }
+
+    async fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> Result<InputPage, StoreError> {
+        self.read(|rows, _| rows.input_facts(from.as_ref(), limit))
+    }
+
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {
         self.read(|rows, _| {
             let acts = (1..).zip(&rows.actions).filter(|(arrival, _)| *arrival > after);
@@ -66,6 +82,13 @@ impl Audited for MemoryStore {
         })
     }
 
+    async fn numbers(&self, command_ids: &[String]) -> Result<Vec<Option<i64>>, StoreError> {
+        self.read(|rows, _| {
+            let archived = |id: &String| rows.archived.contains_key(id).then_some(0);
+            command_ids.iter().map(|id| rows.n_of(id).or_else(|| archived(id))).collect()
+        })
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         self.read(|rows, _| {
             let (version, seal) = rows.seal.clone()?;
@@ -75,12 +98,19 @@ impl Audited for MemoryStore {
 
     async fn save_seal(&self, version: i64, seal: &str) -> Result<bool, StoreError> {
         self.write(|rows, now| {
-            if rows.seal.as_ref().map_or(0, |(version, _)| *version) != version {
-                return (false, false);
+            let written = rows.save_seal(version, seal, now);
+            (written, written)
+        })
+    }
+
+    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
+        self.write(|rows, now| {
+            let written = rows.save_seal(version, seal, now);
+            if written {
+                let change = ("sealed", "sealed anew");
+                rows.record_act(("reseal", "store"), change, &actor.name, &actor.reason, now);
             }
-            rows.seal = Some((version + 1, seal.to_owned()));
-            rows.sealed_at = now;
-            (true, true)
+            (written, written)
         })
     }
 
@@ -103,6 +133,15 @@ impl Rows {
             action: count(self.actions.len()),
             event: Micros::new(now.get() - EVENTS_BEHIND.as_micros()),
         }
+    }
+
+    fn save_seal(&mut self, version: i64, seal: &str, now: Micros) -> bool {
+        let stands = self.seal.as_ref().map_or(0, |(version, _)| *version);
+        if stands == version {
+            self.seal = Some((version + 1, seal.to_owned()));
+            self.sealed_at = now;
+        }
+        stands == version
     }
 
     fn ended_since(&self, after: Arrived, limit: usize, now: Micros) -> (Facts, Arrived) {

@@ -64,6 +64,7 @@ impl Rows {
             restores: self.restores(),
             archived: self.archived.contains_key(&id),
             has_event: outbox.is_some_and(|entry| self.was_issued(entry)),
+            unheard: outbox.is_some_and(|entry| self.is_unheard(n, entry)),
             contradictions: self.contradiction_facts(&id),
             acknowledged_at: self.acknowledged_at(&id),
             id,

@@ -96,7 +96,7 @@ impl Rows {
     }
 
     /// For whom an input is, as things stand.
-    fn served_by(&self, stream: &str, input: &InputEntry) -> Option<String> {
+    pub(super) fn served_by(&self, stream: &str, input: &InputEntry) -> Option<String> {
         match self.streams.get(stream) {
             Some(row) if row.status == Status::Quarantined => None,
             Some(row) => Some(row.program.to_string()),
@@ -164,7 +164,7 @@ impl Rows {
     }
 
     /// The first receipt of the command of `stream` to which an input points.
-    fn pointed_to(&self, stream: &Stream, id: &str) -> Option<ReceiptRead> {
+    pub(super) fn pointed_to(&self, stream: &Stream, id: &str) -> Option<ReceiptRead> {
         let (command_id, seq, idx) = pointed_to(stream, id)?;
         let n = self.n_of(command_id.as_str())?;
         let row = self.outbox.get(&n)?.row.as_ref().ok()?;

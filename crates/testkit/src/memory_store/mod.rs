@@ -9,6 +9,7 @@ mod archive;
 mod audited;
 mod exchange;
 mod facts;
+mod flow_facts;
 mod flow_rows;
 mod input;
 mod intent;
@@ -46,12 +47,22 @@ pub enum Fault {
     NotKnownLost,
 }
 
+/// How a call of `steps` fails, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepsFault {
+    /// As an exchange does.
+    Fails(Fault),
+    /// It never answers, and nothing was written: for whoever is stopped meanwhile.
+    Hangs,
+}
+
 struct Shared {
     rows: Arc<Mutex<Rows>>,
     clock: Arc<dyn Clock>,
     store_clock: Mutex<StoreClock>,
     commits: watch::Sender<u64>,
     faults: Mutex<VecDeque<Fault>>,
+    steps_faults: Mutex<VecDeque<StepsFault>>,
     body_bytes_max: usize,
     source: Arc<str>,
 }
@@ -103,6 +114,7 @@ impl MemoryStore {
             store_clock: Mutex::new(store_clock),
             commits: watch::Sender::new(0),
             faults: Mutex::default(),
+            steps_faults: Mutex::default(),
             body_bytes_max: BODY_BYTES_MAX,
             source: "urn:counterfoil:memory".into(),
         };
@@ -144,6 +156,11 @@ impl MemoryStore {
     /// The next exchanges fail so, one after the other.
     pub fn fail_exchange(&self, fault: Fault) {
         locked(&self.shared.faults).push_back(fault);
+    }
+
+    /// The next calls of `steps` fail so, one after the other.
+    pub fn fail_steps(&self, fault: StepsFault) {
+        locked(&self.shared.steps_faults).push_back(fault);
     }
 
     /// How many commits there were; reads and refusals make none.

@@ -3,12 +3,12 @@
 //! Guarantees: everything that refuses a step is looked at before its first row is written. Does
 //! not: decide.
 
-use std::collections::BTreeSet;
-
 use counterfoil_core::domain::workflow::{InputKind, Status};
-use counterfoil_core::domain::{CommandId, CommandRefused, Event, Micros, Stream};
+use counterfoil_core::domain::{EventRow, Micros, Stream};
+use counterfoil_core::port::store::Appended;
 use counterfoil_core::port::workflow::{
-    Decision, ListedWorkflow, Quarantine, RETRY_VERB, Step, StepRefused, WorkflowFilter, canceller,
+    Decision, ListedWorkflow, PlannedStep, Quarantine, RETRY_VERB, Step, StepRefused,
+    WorkflowFilter, canceller,
 };
 use counterfoil_core::port::{Act, Actor, Deed};
 
@@ -17,16 +17,19 @@ use super::rows::{Rows, StreamEntry};
 
 impl Rows {
     pub(super) fn step(&mut self, step: Step, max: usize, now: Micros) -> Result<(), StepRefused> {
+        let PlannedStep { step, decided } = step.plan(max)?;
         self.check_head(&step)?;
         self.check_inputs(&step)?;
-        let ids = self.check_commands(&step, max)?;
+        self.check_commands(&decided)?;
         let Step { stream, program, at, decisions, status, snapshot, owner, lease, .. } = step;
         let begins = !self.streams.contains_key(stream.as_str());
         let mut head = step.expected_seq;
         let mut cancel = Vec::new();
-        for (mut decision, ids) in decisions.into_iter().zip(ids) {
+        for (mut decision, appended) in decisions.into_iter().zip(decided) {
             cancel.append(&mut decision.cancel);
-            head = self.write_decision(&stream, head, decision, ids, at, now);
+            let first = head + 1;
+            head = appended.seq;
+            self.write_decision(&stream, first, decision, appended, (at, now));
         }
         let is_held = lease.as_micros() > 0 && !status.has_ended();
         let lease = is_held.then(|| (owner, now.plus(lease)));
@@ -77,67 +80,46 @@ impl Rows {
         }
     }
 
-    /// Each input waits, was never decided, and comes once.
+    /// Each input waits, and was never decided.
     fn check_inputs(&self, step: &Step) -> Result<(), StepRefused> {
         let stream = step.stream.to_string();
-        let mut seen = BTreeSet::new();
         for Decision { input, .. } in &step.decisions {
             let waits = self.inputs.contains_key(&(stream.clone(), input.clone()));
-            let is_new = seen.insert(input) && self.caused_by(&stream, input).is_none();
-            if !(waits && is_new) {
+            if !waits || self.caused_by(&stream, input).is_some() {
                 return Err(StepRefused::Gone { stream, id: input.clone() });
             }
         }
         Ok(())
     }
 
-    /// The ids of the commands of each decision.
-    fn check_commands(&self, step: &Step, max: usize) -> Result<Vec<Vec<CommandId>>, StepRefused> {
-        let mut head = step.expected_seq;
-        let mut all = Vec::new();
-        for decision in &step.decisions {
-            head = last_of(head, decision);
-            let mut ids = Vec::new();
-            for (idx, command) in decision.commands.iter().enumerate() {
-                let id = CommandId::of_decision(&step.stream, head, idx);
-                let id = id.map_err(CommandRefused::Id)?;
-                command.check(max)?;
-                let text = id.as_str();
-                if self.n_of(text).is_some() || self.archived.contains_key(text) {
-                    return Err(StepRefused::IdTaken { id: id.to_string() });
-                }
-                ids.push(id);
-            }
-            all.push(ids);
+    /// No command stands under a generated id.
+    fn check_commands(&self, decided: &[Appended]) -> Result<(), StepRefused> {
+        let is_taken = |id: &str| self.n_of(id).is_some() || self.archived.contains_key(id);
+        let mut ids = decided.iter().flat_map(|appended| &appended.command_ids);
+        match ids.find(|id| is_taken(id.as_str())) {
+            Some(id) => Err(StepRefused::IdTaken { id: id.to_string() }),
+            None => Ok(()),
         }
-        Ok(all)
     }
 
-    /// Writes a decision; the head after it.
+    /// Writes a decision whose own event is the `first`.
     fn write_decision(
         &mut self,
         stream: &Stream,
-        head: i64,
+        first: i64,
         decision: Decision,
-        ids: Vec<CommandId>,
-        at: Micros,
-        now: Micros,
-    ) -> i64 {
-        let last = last_of(head, &decision);
-        let Decision { input, event, decided, events, commands, timers, unset, .. } = decision;
-        self.inputs.remove(&(stream.to_string(), input.clone()));
-        let own = std::iter::once((Event { cause: Some(input), ..event }, decided));
-        let bare = |event| (Event { cause: None, ..event }, None);
-        let all = own.chain(events.into_iter().map(bare));
-        for (seq, (event, decided)) in (head + 1..).zip(all) {
-            let mut row = event_row(stream, seq, event, decided, at);
-            if seq == last {
-                row.commands = i64::try_from(commands.len()).unwrap_or(i64::MAX);
-            }
-            self.events.insert((stream.to_string(), seq), row);
+        appended: Appended,
+        (at, now): (Micros, Micros),
+    ) {
+        let mut decided = decision.decided.clone();
+        for (seq, commands, event) in decision.numbered(first) {
+            let row = event_row(stream, seq, event.clone(), decided.take(), at);
+            self.events.insert((stream.to_string(), seq), EventRow { commands, ..row });
         }
-        for ((command, id), idx) in commands.into_iter().zip(ids).zip(0..) {
-            self.insert(id, command, Some((stream.clone(), last, idx)), now);
+        let Decision { input, commands, timers, unset, .. } = decision;
+        self.inputs.remove(&(stream.to_string(), input));
+        for ((command, id), idx) in commands.into_iter().zip(appended.command_ids).zip(0..) {
+            self.insert(id, command, Some((stream.clone(), appended.seq, idx)), now);
         }
         for id in unset {
             let at = (stream.to_string(), id);
@@ -148,7 +130,6 @@ impl Rows {
         for (id, name, due_at) in timers {
             self.put_input(stream.as_str(), id, InputKind::Timer, name, (None, Some(due_at)), now);
         }
-        last
     }
 
     pub(super) fn quarantine(&mut self, quarantine: Quarantine, now: Micros) -> bool {
@@ -222,9 +203,4 @@ impl Rows {
             changed_at: None,
         })
     }
-}
-
-/// The seq of the last event of a decision after `head`.
-fn last_of(head: i64, decision: &Decision) -> i64 {
-    head + 1 + i64::try_from(decision.events.len()).unwrap_or(i64::MAX - 1)
 }

@@ -227,7 +227,7 @@ impl Rows {
 
     fn actions_about(&self, command_id: &str) -> Vec<Told> {
         // A destination, or the store, may be called like a command.
-        let elsewhere = ["pause", "resume", "restored"];
+        let elsewhere = ["pause", "resume", "restored", "reseal"];
         let about = self
             .actions
             .iter()

@@ -11,8 +11,8 @@ use counterfoil_core::port::workflow::{
 };
 use counterfoil_core::port::{Actor, Workflows};
 
-use super::MemoryStore;
 use super::rows::{OutboxEntry, Rows, StreamEntry};
+use super::{Fault, MemoryStore, StepsFault, locked};
 
 impl Workflows for MemoryStore {
     async fn send_inputs(
@@ -44,11 +44,22 @@ impl Workflows for MemoryStore {
 
     async fn steps(&self, steps: Vec<Step>) -> Result<Vec<Result<(), StepRefused>>, StoreError> {
         let max = self.shared.body_bytes_max;
-        self.write(|rows, now| {
+        let fault = locked(&self.shared.steps_faults).pop_front();
+        let not_known = || StoreError::NotKnown("scripted".into());
+        match fault {
+            Some(StepsFault::Hangs) => std::future::pending().await,
+            Some(StepsFault::Fails(Fault::Unavailable)) => {
+                return Err(StoreError::Unavailable("scripted".into()));
+            }
+            Some(StepsFault::Fails(Fault::NotKnownLost)) => return Err(not_known()),
+            Some(StepsFault::Fails(Fault::NotKnownApplied)) | None => {}
+        }
+        let done = self.write(|rows, now| {
             let done: Vec<_> = steps.into_iter().map(|step| rows.step(step, max, now)).collect();
             let changed = done.iter().any(Result::is_ok);
             (done, changed)
-        })
+        })?;
+        if fault.is_some() { Err(not_known()) } else { Ok(done) }
     }
 
     async fn quarantine(&self, quarantine: Quarantine) -> Result<bool, StoreError> {

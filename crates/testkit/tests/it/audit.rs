@@ -187,6 +187,29 @@ async fn the_users_rows_expect_their_commands() {
 }
 
 #[tokio::test]
+async fn many_commands_and_a_long_answer_are_compared_whole() {
+    let store = MemoryStore::new(ManualClock::default());
+    let name = |n: usize| format!("c-{n:03}");
+    store.enqueue((0..250).map(|n| command(&name(n))).collect()).await.unwrap();
+    // Each query is asked for a hundred pages at once.
+    let told = async |ids: Vec<String>| {
+        store.expect("rows", ids);
+        let options = AuditOptions::default().page(1);
+        let report = audit(&store, options.expect(Expect::new("rows").kind("order.paid"))).await;
+        let told = report.unwrap().violations.into_iter();
+        told.map(|broken| (broken.code, broken.ids[0].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(told((0..250).rev().map(name).collect()).await, []);
+    let without = (0..250).filter(|n| ![0, 99, 100, 249].contains(n)).map(name).collect();
+    let missing = [0, 99, 100, 249].map(|n| ("CF0832", name(n)));
+    assert_eq!(told(without).await, missing);
+    let beyond = (0..250).map(name).chain(["x".into()]).collect();
+    assert_eq!(told(beyond).await, [("CF0831", "x".to_owned())]);
+    let first = ["y".into()].into_iter().chain((0..250).map(name)).collect();
+    assert_eq!(told(first).await, [("CF0831", "y".to_owned())]);
+}
+
+#[tokio::test]
 async fn a_long_answer_is_read_to_its_end() {
     let store = MemoryStore::default();
     store.expect("long", (0..2500).map(|at| format!("c-{at}")));
@@ -195,8 +218,8 @@ async fn a_long_answer_is_read_to_its_end() {
     assert_eq!(found, [true, false, true, true]);
 }
 
-/// The receiver's book, as a list.
-struct Keys(Vec<BookEntry>);
+/// The receiver's book, as a list, and for how many pages of ours it is asked at once.
+struct Keys(Vec<BookEntry>, usize);
 
 impl Keys {
     fn of(keys: &[(&str, Option<ReceiptOutcome>)]) -> Self {
@@ -208,7 +231,7 @@ impl Keys {
         };
         let mut all: Vec<_> = keys.iter().map(entry).collect();
         all.sort_by(|one, other| one.key.cmp(&other.key));
-        Self(all)
+        Self(all, 1)
     }
 }
 
@@ -224,6 +247,10 @@ impl InboxBook for Keys {
         let later = |entry: &&BookEntry| after.is_none_or(|after| entry.key.as_str() > after);
         Ok(self.0.iter().filter(later).take(limit).cloned().collect())
     }
+
+    fn at_once(&self, page: usize) -> usize {
+        page * self.1
+    }
 }
 
 async fn matched(
@@ -231,7 +258,9 @@ async fn matched(
     keys: &[(&str, Option<ReceiptOutcome>)],
     options: InboxMatch,
 ) -> Vec<(String, String)> {
-    let report = match_inbox(store, &Keys::of(keys), options.page(2)).await.unwrap();
+    let wide = Keys(Keys::of(keys).0, 1000);
+    let report = match_inbox(store, &Keys::of(keys), options.clone().page(2)).await.unwrap();
+    assert_eq!(report, match_inbox(store, &wide, options.page(2)).await.unwrap());
     assert_eq!(report.holds, report.found == 0);
     let pair = |violation: counterfoil_core::domain::laws::Violation| {
         (violation.code.to_owned(), violation.ids[0].clone())

@@ -8,6 +8,7 @@ use counterfoil_core::domain::Digest;
 use counterfoil_core::port::Store;
 use counterfoil_testkit::exercise_store::{MemoryHands, cases};
 use counterfoil_testkit::memory_store::rows::Tombstone;
+use counterfoil_testkit::random_history::{History, first_seed, random_workflows};
 use counterfoil_testkit::{MemoryStore, exercise_store};
 
 async fn make() -> MemoryHands {
@@ -22,6 +23,15 @@ counterfoil_testkit::workflow_suite!(make);
 #[tokio::test]
 async fn the_whole_suite_at_once() {
     exercise_store(make).await;
+}
+
+/// Two of them tell alike, and keep the laws; stores with a disk are held to this one.
+#[tokio::test]
+async fn random_workflows_keep_the_laws() {
+    for seed in (0..20).map(|at| first_seed() + at) {
+        let history = History { seed, steps: 300, settles_apart: false };
+        Box::pin(random_workflows(make().await, history)).await;
+    }
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Shop {
 
     async fn act(&self, id: &str, act: Act) {
         let deed = Deed { command_id: id.into(), act, by_filter: false };
-        let actor = Actor { name: "ann".into(), reason: "looked".into() };
+        let actor = ann();
         let acted = self.store.act(vec![deed], actor).await.unwrap();
         assert!(matches!(acted[0], Acted::Done { .. }), "{acted:?}");
     }
@@ -260,6 +260,10 @@ async fn what_a_full_audit_found_is_looked_for_until_it_is_put_right() {
     assert_eq!(shop.audit(How::default()).await.pass.unwrap().full, None);
 }
 
+fn ann() -> Actor {
+    Actor { name: "ann".into(), reason: "looked".into() }
+}
+
 /// The story: rows were put right by hand, on purpose, and no audit held any more.
 #[tokio::test]
 async fn who_knows_what_was_changed_seals_it_anew() {
@@ -269,17 +273,19 @@ async fn who_knows_what_was_changed_seals_it_anew() {
     };
     shop.store.with_rows(|rows| say(rows, "other"));
     breaks_the_seal(&shop.audit(How::default().full()).await, "receipt");
-    let anew = shop.audit(How::default().reseal()).await;
+    let anew = shop.audit(How::default().reseal(ann())).await;
     assert_eq!((anew.holds, anew.violations[0].code), (false, "CF0851"), "it is told once more");
     assert!(matches!(anew.pass.unwrap().seal, SealFate::Renewed(_)));
+    let acts = shop.store.with_rows(|rows| rows.actions.len());
     assert!(shop.audit(How::default().full()).await.holds);
     // Where anything else is wrong it stays.
     shop.store.with_rows(|rows| {
         say(rows, "another");
         rows.delivery_mut("open").unwrap().delivery.available_at = None;
     });
-    let anew = shop.audit(How::default().reseal()).await;
+    let anew = shop.audit(How::default().reseal(ann())).await;
     assert_eq!(anew.pass.unwrap().seal, SealFate::Violated);
+    assert_eq!(shop.store.with_rows(|rows| rows.actions.len()), acts, "nothing was given up");
 }
 
 #[tokio::test]
@@ -294,7 +300,7 @@ async fn who_knows_that_the_newest_are_gone_seals_what_is_left() {
         rows.newest = n - 1;
     });
     assert_eq!(shop.codes(How::default().full()).await, ["CF0852", "CF0851"]);
-    shop.audit(How::default().reseal()).await;
+    shop.audit(How::default().reseal(ann())).await;
     shop.store.enqueue(vec![command("again")]).await.unwrap();
     for how in [How::default(), How::default().full()] {
         let report = shop.audit(how).await;
@@ -456,6 +462,7 @@ async fn the_seal_grows_by_what_is_new_as_a_full_audit_would_sum_it() {
     assert!(full.holds, "{:#?}", full.violations);
     let summed = Seal::read(&shop.store.sealed().await.unwrap().unwrap().seal).unwrap();
     assert_eq!((grown.sums, grown.recorded), (summed.sums, summed.recorded));
+    assert_eq!(grown.kinds, summed.kinds);
 }
 
 /// The story: an order was un-paid long after its command was sealed, and only a full audit saw it.
@@ -472,6 +479,19 @@ async fn a_command_whose_row_is_gone_is_found_by_counting() {
     let report = audit_sealed(&shop.store, options(), How::default()).await.unwrap();
     let found: Vec<_> = report.violations.iter().map(|found| (found.code, &found.ids)).collect();
     assert_eq!(found, [("CF0832", &vec!["b".to_owned()])]);
+    // The numbers agree: another is answered twice, or one of another kind is.
+    let other = Command { kind: Kind::new("order.lost").unwrap(), ..command("lost") };
+    shop.store.enqueue(vec![other]).await.unwrap();
+    for instead in ["a", "old", "lost"] {
+        let answer = rows.iter().map(|id| if id == "b" { instead } else { id }.to_owned());
+        shop.store.expect("rows", answer);
+        let report = audit_sealed(&shop.store, options(), How::default()).await.unwrap();
+        let found: Vec<_> = report.violations.iter().map(|it| (it.code, &it.ids)).collect();
+        assert_eq!(found, [("CF0832", &vec!["b".to_owned()])], "{instead}");
+        assert_eq!(report.pass.unwrap().full, None);
+    }
+    shop.store.expect("rows", rows.clone());
+    assert!(audit_sealed(&shop.store, options(), How::default()).await.unwrap().holds);
     shop.store.expect("rows", rows);
     shop.ended("new").await;
     let report = audit_sealed(&shop.store, options(), How::default()).await.unwrap();

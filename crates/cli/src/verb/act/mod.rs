@@ -152,7 +152,11 @@ fn refusal(acted: &Acted) -> Option<String> {
     match acted {
         Acted::Done { .. } => None,
         Acted::Refused(reason) => Some(reason.to_string()),
-        Acted::Archived => Some("it is archived: nothing but `show` reaches it".into()),
+        Acted::Archived => Some(
+            "it is archived: `show` and `erase` reach it, and `resolve` says which word is true \
+             where a late report contradicts it that nobody has looked into"
+                .into(),
+        ),
         Acted::Unknown => {
             Some("no such command was ever recorded; look it up with `counterfoil list`".into())
         }

@@ -18,6 +18,7 @@ use counterfoil_core::audit::{AuditError, AuditOptions, AuditReport, Expect, How
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::{Actor, Store};
 
+use super::act::needed;
 use super::{Found, actor::actor, block_on};
 use crate::args::{Audit, Shared};
 use crate::config::Config;
@@ -51,12 +52,7 @@ pub(super) struct Checked {
 /// # Errors
 /// Flags do not fit, or a store cannot be read.
 pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
-    let mut how = How::default();
-    how.full = args.full;
-    how.reseal = args.reseal;
-    if args.mend {
-        how.mend = Some(Actor { name: actor(args.actor.clone())?, reason: MENDED.into() });
-    }
+    let how = how(args)?;
     let asks = args.inbox.as_deref() == Some("ask");
     let inbox = args.inbox.as_deref().filter(|_| !asks);
     let inbox = inbox.map(|url| store_url::parse("--inbox", url)).transpose()?;
@@ -82,6 +78,24 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
         tell::passed(&checked.report).iter().try_for_each(|line| output::line(line))?;
     }
     Ok(if checked.report.holds { Exit::Done } else { Exit::Refused })
+}
+
+fn how(args: &Audit) -> Result<How, Failure> {
+    let mut how = How::default();
+    how.full = args.full;
+    if args.actor.is_some() && !args.mend && !args.reseal {
+        let text = "--actor says who mends or reseals, and neither is asked for";
+        return Err(Failure::could_not_run(text).help("add --mend or --reseal, or leave it away"));
+    }
+    if args.reseal {
+        let why = "why the old seal is given up";
+        let reason = needed(args.reason.clone(), "audit --reseal", "--reason", why)?;
+        how.reseal = Some(Actor { name: actor(args.actor.clone())?, reason });
+    }
+    if args.mend {
+        how.mend = Some(Actor { name: actor(args.actor.clone())?, reason: MENDED.into() });
+    }
+    Ok(how)
 }
 
 fn check_flags(args: &Audit, asks: bool) -> Result<(), Failure> {

@@ -18,6 +18,9 @@ use crate::exit::Failure;
 /// How long a reader waits for a file that another program holds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How many pages of keys are looked for at once: each look begins at the answer's first row.
+pub(super) const PAGES: usize = 100;
+
 /// The answer of a query, as a book.
 pub(super) struct QueryFile {
     sql: String,
@@ -117,6 +120,10 @@ impl InboxBook for QueryFile {
         }
         let found = |key: &String| (!wanted.contains(key.as_str())).then(|| effect(key.clone()));
         Ok(keys.iter().map(found).collect())
+    }
+
+    fn at_once(&self, page: usize) -> usize {
+        page.saturating_mul(PAGES)
     }
 
     /// The answer has no key to go on after, so it is counted how many rows were told.

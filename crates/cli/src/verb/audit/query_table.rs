@@ -10,7 +10,7 @@ use counterfoil_core::audit::{BookEntry, InboxBook};
 use counterfoil_core::port::store::StoreError;
 use tokio_postgres::Client;
 
-use super::query_file::{effect, refused};
+use super::query_file::{PAGES, effect, refused};
 use crate::config::postgres_url::PostgresUrl;
 use crate::exit::Failure;
 use crate::store::{no_server, words};
@@ -67,6 +67,10 @@ impl InboxBook for QueryTable {
         let sql = of(&self.sql, "WHERE q.first::text = ANY($1::text[])");
         let found: BTreeSet<String> = self.ids(&sql, &[&keys]).await?.into_iter().collect();
         Ok(keys.iter().map(|key| found.contains(key).then(|| effect(key.clone()))).collect())
+    }
+
+    fn at_once(&self, page: usize) -> usize {
+        page.saturating_mul(PAGES)
     }
 
     /// The answer has no key to go on after, so it is counted how many rows were told.

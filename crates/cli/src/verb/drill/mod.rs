@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use counterfoil_core::audit::How;
 
-use super::{audit, block_on};
+use super::{audit, block_on_many};
 use crate::args::{Drill, Part, Shared};
 use crate::config::store_url::StoreUrl;
 use crate::exit::{Ended, Exit, Failure};
@@ -90,13 +90,15 @@ fn audited(site: &Site) -> Result<audit::Checked, Failure> {
 
 /// The audit of the shop's store: its laws, its orders, and the receiver's inbox where it has one.
 fn audited_once(site: &Site) -> Result<audit::Checked, Failure> {
-    let store = block_on(OpenStore::open(&site.store, None))?;
     let expect = vec![(EXPECT.to_owned(), Some(order::KIND.to_owned()))];
     let has_inbox = site.contract.has_inbox();
     let url = StoreUrl::Sqlite(site.shipping.clone());
     let receiver = audit::Receiver { book: audit::Book::Inbox(&url), destinations: &[] };
     let receiver = has_inbox.then_some(receiver);
-    block_on(audit::check(&store, expect, How::default().full(), receiver))
+    block_on_many(async {
+        let store = OpenStore::open(&site.store, None).await?;
+        audit::check(&store, expect, How::default().full(), receiver).await
+    })
 }
 
 /// Talk goes to stderr; if that is gone, the drill goes on.

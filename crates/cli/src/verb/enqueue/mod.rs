@@ -66,10 +66,18 @@ pub(crate) fn run(shared: &Shared, args: Enqueue) -> Ended {
 }
 
 fn read_body(args: &Enqueue) -> Result<Vec<u8>, Failure> {
-    let stdin = args.stdin.is_some() || args.body_file.as_deref() == Some(Path::new("-"));
-    match (&args.body, &args.body_file) {
-        (Some(text), _) => Ok(text.clone().into_bytes()),
-        (None, _) if stdin => {
+    let dash = args.stdin.is_some().then(|| Path::new("-"));
+    read_given(args.body.as_deref(), args.body_file.as_deref().or(dash))
+}
+
+/// A body as text, from a file, or with the file `-` from standard input.
+///
+/// # Errors
+/// There is none, it cannot be read, or it would be typed.
+pub(super) fn read_given(text: Option<&str>, file: Option<&Path>) -> Result<Vec<u8>, Failure> {
+    match (text, file) {
+        (Some(text), _) => Ok(text.as_bytes().to_vec()),
+        (None, Some(path)) if path == Path::new("-") => {
             let stdin = std::io::stdin();
             if stdin.is_terminal() {
                 return Err(Failure::could_not_run("standard input is a terminal")

@@ -183,6 +183,13 @@ fn told(told: &Told) -> (Micros, String) {
         return (told.at, said);
     }
     let mut said = format!("{what}: {}", cell(&told.outcome));
+    if told.what == "mend" {
+        said.push_str(
+            ": its delivery was lost; nobody knows whether and when it was sent, and the \
+             receiver's memory is counted from its recording",
+        );
+        return (told.at, said);
+    }
     if !told.reason.is_empty() {
         said.push_str(": ");
         said.push_str(&cell(&told.reason));

@@ -229,7 +229,7 @@ pub struct Seal {
     pub sums: Tables,
     /// By destination: how many commands were recorded, archived ones included.
     pub recorded: BTreeMap<String, i64>,
-    /// The same, by kind.
+    /// The ids of all of them, by kind.
     pub kinds: Kinds,
 }
 
@@ -333,7 +333,7 @@ impl Seal {
             if let Some(tombstone) = row::tombstone_in(entry) {
                 self.sums.remove(Table::Archived, 0, &tombstone);
             }
-            self.count(entry, -1);
+            self.uncount(entry);
         }
         self
     }
@@ -386,14 +386,17 @@ impl Seal {
         if let Some(tombstone) = row::tombstone_in(entry) {
             self.sums.add(Table::Archived, 0, &tombstone);
         }
-        self.count(entry, 1);
+        // One above the horizon leaves the outbox before an audit has counted it.
+        if entry.outbox.n > self.horizon.n {
+            *self.recorded.entry(entry.outbox.destination.to_string()).or_default() += 1;
+            self.kinds.add(entry.outbox.kind.as_str(), entry.outbox.command_id.as_str());
+        }
     }
 
-    /// One above the horizon leaves the outbox before an audit has counted it.
-    fn count(&mut self, entry: &Entry, by: i64) {
+    fn uncount(&mut self, entry: &Entry) {
         if entry.outbox.n > self.horizon.n {
-            *self.recorded.entry(entry.outbox.destination.to_string()).or_default() += by;
-            self.kinds.add(entry.outbox.kind.as_str(), by);
+            *self.recorded.entry(entry.outbox.destination.to_string()).or_default() -= 1;
+            self.kinds.remove(entry.outbox.kind.as_str(), entry.outbox.command_id.as_str());
         }
     }
 

@@ -35,7 +35,8 @@ impl Sum {
         self.each(&parts(row), u64::wrapping_sub);
     }
 
-    fn merge(&mut self, other: &Self) {
+    /// Counts what another has counted, too.
+    pub(in crate::audit) fn merge(&mut self, other: &Self) {
         self.rows += other.rows;
         self.each(&other.parts, u64::wrapping_add);
     }

@@ -162,6 +162,9 @@ impl Broken<'_> {
             let found = format!("no event {seq} of stream {stream} says that it issued it");
             self.breaks(&law::EVENT_MISSING, &found);
         }
+        if self.facts.unheard {
+            self.breaks(&law::UNHEARD, "it has a receipt that its workflow never heard of");
+        }
     }
 
     fn contradictions(&mut self) {

@@ -7,11 +7,13 @@ mod book;
 mod command;
 mod delivery;
 mod doubt;
+mod flow;
 mod receipt;
 mod told;
 
 pub use book::{LAWS, Law, law};
 pub use command::{of_command, of_digested};
+pub use flow::{Decisions, FlowFacts, InputFacts, of_flow, of_input};
 
 use super::command::OutboxRow;
 use super::delivery::Delivery;
@@ -71,6 +73,9 @@ pub struct CommandFacts {
     pub archived: bool,
     /// The event that its stream and seq name stands, and issued a command of its index.
     pub has_event: bool,
+    /// It is a workflow's and has a receipt, and neither waits the input that points to it nor was
+    /// one decided.
+    pub unheard: bool,
     /// Reports that came after the end and said otherwise.
     pub contradictions: Vec<ContradictionFacts>,
     /// When somebody last said, of the ended command, what is true: it answers the contradictions

@@ -106,7 +106,7 @@ fn check_input(stream: &Stream, input: &str) -> Result<(), CommandRefused> {
 mod tests {
     use super::*;
     use crate::domain::workflow::Program;
-    use crate::domain::{Command, Kind, Micros, Span};
+    use crate::domain::{Command, CommandId, Kind, Micros, Span};
     use crate::port::workflow::Status;
 
     fn decision(input: &str, events: usize, commands: usize) -> Decision {
@@ -147,7 +147,7 @@ mod tests {
         let planned = step(vec![decision("a", 1, 2), decision("b", 0, 1)]).plan(100).unwrap();
         assert_eq!(planned.head(), 7);
         let ids: Vec<_> = planned.decided.iter().flat_map(|one| &one.command_ids).collect();
-        let ids: Vec<_> = ids.into_iter().map(|id| id.as_str()).collect();
+        let ids: Vec<_> = ids.into_iter().map(CommandId::as_str).collect();
         assert_eq!(ids, ["t:6:0", "t:6:1", "t:7:0"]);
         let mut numbered = Vec::new();
         for (first, decision, _) in planned.decisions() {

@@ -1,6 +1,7 @@
 //! What meets a burial that is under way: rows are gone, tombstones have come, and nothing is
 //! committed.
 
+use counterfoil_core::audit::{AuditOptions, Expect, audit};
 use counterfoil_core::domain::ReceiptOutcome;
 use counterfoil_core::port::archive::{Archive as _, Erased};
 use counterfoil_core::port::store::{Recorded, Reported, WriteRefused};
@@ -178,4 +179,25 @@ async fn an_erasure_behind_a_burial_names_the_file() {
     assert_eq!(burying.await.unwrap(), [true]);
     let tombstone = books.tombstone("a").await.unwrap();
     assert_eq!(erasing.await.unwrap(), Erased::Archived(tombstone));
+}
+
+/// Its row may be gone rightly, once it is archived: that is looked at before it is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_archived_while_its_row_is_looked_for_is_no_surprise() {
+    let books = Books::alone().await;
+    books.reported(&["a", "b"]).await;
+    // Whoever asks for the rows waits here, having read the commands.
+    let gate = books.schema.stranger().await;
+    gate.run("CREATE TABLE cf.users_rows(id text)").await.unwrap();
+    gate.run("BEGIN; LOCK TABLE cf.users_rows IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let sql = format!("SELECT id FROM {}.users_rows", books.schema.name());
+    let options = AuditOptions::default().expect(Expect::new(sql).kind("order.paid"));
+    let store = books.store.clone();
+    let auditing = tokio::spawn(async move { audit(&store, options).await.unwrap() });
+    wait_for_lock(&gate).await;
+    books.buried("a").await;
+    gate.run("COMMIT").await.unwrap();
+    let told = auditing.await.unwrap().violations.into_iter();
+    let told: Vec<_> = told.map(|broken| (broken.code, broken.ids)).collect();
+    assert_eq!(told, [("CF0832", vec!["b".to_owned()])]);
 }

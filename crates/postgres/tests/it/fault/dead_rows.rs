@@ -15,7 +15,11 @@ use crate::server::{Stranger, TestSchema};
 const BATCHES: usize = 30;
 const BATCH: usize = 100;
 
-async fn exchange(store: &PostgresStore, settled: Vec<Claimed>, limit: usize) -> Exchanged {
+pub(super) async fn exchange(
+    store: &PostgresStore,
+    settled: Vec<Claimed>,
+    limit: usize,
+) -> Exchanged {
     let terms = Arc::new(Terms::new(Contract::new(promise(KEYS))));
     let settle = |claimed: Claimed| Settle {
         started_at: Micros::new(claimed.delivery.token.get()),

@@ -31,7 +31,7 @@ pub(super) async fn what_waits_is_cancelled_and_told<H: WorkflowHands>(hands: H)
 }
 
 pub(super) async fn what_was_never_sent_for_good_is_cancelled<H: WorkflowHands>(hands: H) {
-    let flow = Flow::new(hands).await;
+    let flow = Flow::parking(hands).await;
     flow.booked(TRIP).await;
     flow.sent(refused_by_status()).await;
     assert_eq!(flow.scene.state("trip-1:1:0").await, "dead");

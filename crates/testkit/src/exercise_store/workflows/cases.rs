@@ -71,6 +71,7 @@ macro_rules! workflow_suite {
                 a_timer_comes_at_its_time
                 a_timer_is_taken_back
                 what_one_decision_sets_a_later_one_takes_back
+                what_a_step_takes_back_it_does_not_decide
                 the_end_takes_the_timers_along
             }
             cancelling {
@@ -84,10 +85,10 @@ macro_rules! workflow_suite {
             pointing {
                 a_completion_becomes_an_input
                 a_rejection_becomes_an_input
+                a_refusal_by_status_becomes_an_input
                 a_report_becomes_an_input
                 a_persons_word_becomes_an_input
                 a_persons_no_becomes_an_input
-                a_refusal_becomes_an_input
                 a_cancel_becomes_an_input
                 an_expiry_by_a_sweep_becomes_an_input
                 an_expiry_at_the_claim_becomes_an_input

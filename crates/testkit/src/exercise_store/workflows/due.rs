@@ -22,7 +22,7 @@ pub(super) async fn a_due_input_tells_all<H: WorkflowHands>(hands: H) {
         standing: None,
         receipt: None,
     };
-    assert_eq!(flow.due().await, [told.clone()]);
+    assert_eq!(flow.due().await, std::slice::from_ref(&told));
     flow.commit(TRIP, 0, vec![started()]).await;
     flow.send(input(TRIP, "stop", InputKind::Cancel, "stop", "")).await;
     let standing = Standing { program: program("trip/1"), status: Status::Running, head: 1 };

@@ -2,9 +2,10 @@
 //!
 //! Guarantees: a failure names what was being done. Does not: check rules; cases do.
 
+use counterfoil_core::domain::contract::OnRefusal;
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, timer_input};
 use counterfoil_core::domain::{
-    Command, Event, EventRow, Judge, Kind, Micros, OnRefusal, Outcome, Span, Stream,
+    Command, Event, EventRow, Judge, Kind, Micros, Outcome, Span, Stream,
 };
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
@@ -53,7 +54,7 @@ pub(super) fn book(body: &str) -> Command {
     Command { id: None, ..Command::bytes("x", SHOP, "flight.book", body).unwrap() }
 }
 
-/// Parks a command, which is surely not done.
+/// A refusal by a status: it ends a command of a workflow, unless the contract says that it parks.
 pub(super) fn refused_by_status() -> Outcome {
     Outcome::Rejected { reason: "HTTP 400".into(), by: Judge::Status }
 }
@@ -99,8 +100,12 @@ pub(super) struct Flow<H: WorkflowHands> {
 }
 
 impl<H: WorkflowHands> Flow<H> {
-    /// What the shop refuses by a status waits for a person.
     pub(super) async fn new(hands: H) -> Self {
+        Self { scene: Scene::new(hands, forever()).await }
+    }
+
+    /// The same with a shop whose refusals park.
+    pub(super) async fn parking(hands: H) -> Self {
         let mut terms = forever();
         terms.contract.on_refusal = OnRefusal::Park;
         Self { scene: Scene::new(hands, terms).await }

@@ -1,5 +1,6 @@
 //! What an archive may take of a workflow, and what it issued all the same.
 
+use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{Digest, OrderingKey};
 use counterfoil_core::port::workflow::{Decision, Issued, Step};
 use counterfoil_core::port::{Archive, Store, Workflows};
@@ -7,7 +8,6 @@ use counterfoil_core::port::{Archive, Store, Workflows};
 use super::super::scene::completed;
 use super::WorkflowHands;
 use super::flow::{Flow, TRIP, approved, book, signal, start, started, stream, told};
-use counterfoil_core::domain::workflow::Status;
 
 impl<H: WorkflowHands> Flow<H> {
     /// What an archive may take now, and how much a workflow keeps.

@@ -62,6 +62,16 @@ pub(super) async fn a_rejection_becomes_an_input<H: WorkflowHands>(hands: H) {
     flow.points(ReceiptOutcome::Rejected).await;
 }
 
+pub(super) async fn a_refusal_by_status_becomes_an_input<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.booked(TRIP).await;
+    // Its workflow waits for it and decides what follows; a bare command waits for a person.
+    flow.sent(refused_by_status()).await;
+    flow.points(ReceiptOutcome::Rejected).await;
+    flow.scene.sent("bare", refused_by_status()).await;
+    assert_eq!(flow.scene.state("bare").await, "dead");
+}
+
 pub(super) async fn a_report_becomes_an_input<H: WorkflowHands>(hands: H) {
     let flow = Flow::new(hands).await;
     flow.booked(TRIP).await;
@@ -78,7 +88,7 @@ pub(super) async fn a_report_becomes_an_input<H: WorkflowHands>(hands: H) {
 }
 
 pub(super) async fn a_persons_word_becomes_an_input<H: WorkflowHands>(hands: H) {
-    let flow = Flow::new(hands).await;
+    let flow = Flow::parking(hands).await;
     flow.booked(TRIP).await;
     flow.sent(refused_by_status()).await;
     assert_eq!(flow.waiting(TRIP).await, [""; 0], "what is parked has not ended");
@@ -86,23 +96,8 @@ pub(super) async fn a_persons_word_becomes_an_input<H: WorkflowHands>(hands: H) 
     flow.points(ReceiptOutcome::Completed).await;
 }
 
-/// Where the contract does not say what a refusal does.
-pub(super) async fn a_refusal_becomes_an_input<H: WorkflowHands>(hands: H) {
-    let terms = super::super::scene::forever();
-    let flow = Flow { scene: super::super::scene::Scene::new(hands, terms).await };
-    flow.booked(TRIP).await;
-    flow.sent(refused_by_status()).await;
-    flow.points(ReceiptOutcome::Rejected).await;
-    // A service waits for a person.
-    let (stream, events, commands) = (stream("o-1"), vec![event("placed")], vec![book("x")]);
-    let append = Append { stream, expected_seq: 0, events, commands };
-    flow.store().append(append).await.unwrap().unwrap();
-    flow.sent(refused_by_status()).await;
-    assert_eq!(flow.scene.state("o-1:1:0").await, "dead");
-}
-
 pub(super) async fn a_persons_no_becomes_an_input<H: WorkflowHands>(hands: H) {
-    let flow = Flow::new(hands).await;
+    let flow = Flow::parking(hands).await;
     flow.booked(TRIP).await;
     flow.sent(refused_by_status()).await;
     flow.act(Act::Resolve(Verdict::Rejected)).await;
@@ -142,7 +137,7 @@ pub(super) async fn an_accepted_one_becomes_an_input<H: WorkflowHands>(hands: H)
 }
 
 pub(super) async fn the_end_of_a_second_round_is_the_first_receipt<H: WorkflowHands>(hands: H) {
-    let flow = Flow::new(hands).await;
+    let flow = Flow::parking(hands).await;
     flow.booked(TRIP).await;
     flow.sent(refused_by_status()).await;
     flow.act(Act::Retry { may_act_twice: false }).await;
@@ -204,27 +199,17 @@ pub(super) async fn a_forged_pointer_has_no_receipt<H: WorkflowHands>(hands: H) 
         flow.scene.hands.forge_input(TRIP, id, InputKind::Receipt, "completed").await;
     }
     let due = flow.due().await;
-    let told: Vec<_> = due.iter().map(|it| (it.id.as_str(), it.receipt.is_some())).collect();
+    let found: Vec<_> = due.iter().map(|it| (it.id.as_str(), it.receipt.is_some())).collect();
     let forged = ["receipt:1:0", "receipt:1:1", "receipt:7:0", "receipt:x"].map(|id| (id, false));
-    assert_eq!(told, forged);
+    assert_eq!(found, forged);
     // Where the receipt comes, the pointer that stands is its own.
     flow.sent(completed()).await;
     assert_eq!(flow.waiting(TRIP).await.len(), 4);
     assert!(flow.due().await[0].receipt.is_some());
-    let ignored: Vec<_> = forged[1..].iter().map(|(id, _)| told_of(id)).collect();
+    let ignored: Vec<_> = forged[1..].iter().map(|(id, _)| told(id)).collect();
     flow.commit(TRIP, 1, ignored).await;
-    flow.points_at(4).await;
-}
-
-impl<H: WorkflowHands> Flow<H> {
-    async fn points_at(&self, head: i64) {
-        let due = self.due().await;
-        assert_eq!((due.len(), due[0].standing.as_ref().unwrap().head), (1, head));
-    }
-}
-
-fn told_of(id: &str) -> Decision {
-    told(id)
+    let due = flow.due().await;
+    assert_eq!((due.len(), due[0].standing.as_ref().unwrap().head), (1, 4));
 }
 
 pub(super) async fn each_command_of_a_decision_has_its_own<H: WorkflowHands>(hands: H) {

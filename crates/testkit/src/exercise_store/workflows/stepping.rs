@@ -6,7 +6,7 @@ use counterfoil_core::port::store::{Append, WriteRefused};
 use counterfoil_core::port::workflow::{Decision, Snapshot, Standing, Step, StepRefused};
 use counterfoil_core::port::{Store, Workflows};
 
-use super::super::scene::{command, completed, ids};
+use super::super::scene::{completed, ids};
 use super::WorkflowHands;
 use super::flow::{
     Flow, RUNNER, TRIP, approved, book, event, program, signal, start, started, stream, timer,
@@ -276,5 +276,4 @@ pub(super) async fn a_step_is_there_after_a_crash<H: WorkflowHands>(hands: H) {
     assert_eq!(row.unwrap().head, 1);
     assert_eq!(again.known(&["trip-1:1:0".into()]).await.unwrap(), [true]);
     assert_eq!(again.due_inputs(flow.from(&["trip/1"], RUNNER)).await.unwrap(), []);
-    flow.scene.enqueue_to(command("a").id.unwrap().as_str(), "shop").await;
 }

@@ -1,7 +1,7 @@
 //! Timers: set, come, taken back, gone with the end.
 
 use counterfoil_core::domain::workflow::{InputKind, Status};
-use counterfoil_core::port::workflow::{Decision, Step};
+use counterfoil_core::port::workflow::{Decision, Step, StepRefused};
 
 use super::WorkflowHands;
 use super::flow::{Flow, TRIP, approved, decided, signal, start, started, timer};
@@ -51,6 +51,19 @@ pub(super) async fn what_one_decision_sets_a_later_one_takes_back<H: WorkflowHan
     let takes = Decision { unset: vec!["timer:2:late".into()], ..approved("b") };
     flow.commit(TRIP, 1, vec![sets, takes]).await;
     assert_eq!(flow.waiting(TRIP).await, ["timer:2:stays"]);
+}
+
+pub(super) async fn what_a_step_takes_back_it_does_not_decide<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(start(TRIP)).await;
+    let timers = vec![timer(1, "late", flow.in_secs(10))];
+    flow.commit(TRIP, 0, vec![Decision { timers, ..started() }]).await;
+    flow.send(signal(TRIP, "a")).await;
+    let takes = Decision { unset: vec!["timer:1:late".into()], ..approved("a") };
+    let late = decided("timer:1:late", InputKind::Timer, "late", "");
+    let refused = flow.try_step(flow.step(TRIP, 1, vec![takes, late])).await;
+    assert!(matches!(refused, Err(StepRefused::Gone { .. })), "{refused:?}");
+    assert_eq!(flow.waiting(TRIP).await, ["a", "timer:1:late"]);
 }
 
 pub(super) async fn the_end_takes_the_timers_along<H: WorkflowHands>(hands: H) {

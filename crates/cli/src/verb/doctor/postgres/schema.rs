@@ -148,7 +148,21 @@ fn made(script: &str, words: &[&str]) -> BTreeMap<String, String> {
         let end = table.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(table.len());
         Some((name.to_owned(), table[..end].to_owned()))
     });
-    named.collect()
+    let mut named: BTreeMap<_, _> = named.collect();
+    // What a later file drops and does not make again.
+    for (at, line) in lines.iter().enumerate() {
+        let Some(name) = line.strip_prefix("DROP TRIGGER ").and_then(|rest| rest.split(' ').next())
+        else {
+            continue;
+        };
+        let makes = |line: &&str| {
+            begins(line) && words.iter().any(|word| line.starts_with(&format!("{word}{name} ")))
+        };
+        if !lines[at..].iter().any(makes) {
+            named.remove(name);
+        }
+    }
+    named
 }
 
 /// The tables that a script gives a primary key.
@@ -177,8 +191,9 @@ mod tests {
         let triggers = made(&script(), &TRIGGERS);
         assert_eq!(triggers.get("outbox_guard").map(String::as_str), Some("outbox"));
         let count = |words: &&str| script().matches(words).count();
-        let made_again = script().matches("DROP TRIGGER ").count();
-        assert_eq!(triggers.len() + made_again, TRIGGERS.iter().map(count).sum::<usize>());
+        let dropped = script().matches("DROP TRIGGER ").count();
+        assert_eq!(triggers.len() + dropped, TRIGGERS.iter().map(count).sum::<usize>());
+        assert!(!triggers.contains_key("outbox_arrived"), "it was dropped for good");
         let indexes = made(&script(), &["CREATE INDEX ", "CREATE UNIQUE INDEX "]);
         assert_eq!(indexes.get("delivery_due").map(String::as_str), Some("delivery"));
         assert_eq!(indexes.get("delivery_turn").map(String::as_str), Some("delivery"));

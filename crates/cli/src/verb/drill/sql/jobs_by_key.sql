@@ -1,2 +1,2 @@
--- How many effects each key has: one scan, once at the end of a drill.
-SELECT key, count(*) FROM jobs GROUP BY key;
+-- How many effects each key has, in order: one pass over jobs_key, once at the end of a drill.
+SELECT key, count(*) FROM jobs GROUP BY key ORDER BY key;

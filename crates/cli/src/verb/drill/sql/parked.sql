@@ -1,2 +1,3 @@
--- How many commands wait for a person; a scan of what is open, which is small at the end.
-SELECT count(*) FROM counterfoil_delivery WHERE state IN ('dead', 'uncertain', 'conflict');
+-- How many commands wait for a person; by counterfoil_delivery_parked.
+SELECT count(*) FROM counterfoil_delivery
+WHERE state = 'dead' OR state = 'uncertain' OR state = 'conflict';

@@ -1,5 +1,5 @@
--- Each paid order with what stands about its command: served by the unique index on command_id
--- and the primary keys; one scan of the orders, once at the end of a drill.
+-- Paid orders after another, in order, with what stands about their commands: served by the unique
+-- index on command_id and the primary keys.
 SELECT
   orders.id,
   outbox.n IS NOT NULL,
@@ -13,4 +13,5 @@ SELECT
 FROM orders
 LEFT JOIN cf.outbox AS outbox ON outbox.command_id = 'order.paid:' || orders.id
 LEFT JOIN cf.delivery AS delivery ON delivery.n = outbox.n
-WHERE orders.paid = 1;
+WHERE orders.paid = 1 AND orders.id > $1::text
+ORDER BY orders.id LIMIT 10000;

@@ -1,5 +1,5 @@
--- The shop's own table of the drill, as a shop would have one.
+-- The shop's own table of the drill, as a shop would have one; in the order of bytes, as commands.
 CREATE TABLE orders(
-  id   text PRIMARY KEY,
-  paid int  NOT NULL DEFAULT 0
+  id   text COLLATE "C" PRIMARY KEY,
+  paid int NOT NULL DEFAULT 0
 );

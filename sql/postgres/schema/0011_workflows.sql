@@ -195,4 +195,4 @@ BEGIN
   RETURN cf.reported_late(id, number, $2, $3, said, $5);
 END $$;
 
-UPDATE cf.meta SET version = 10;
+UPDATE cf.meta SET version = 11;

@@ -1,0 +1,115 @@
+//! `workflow verify`: hands stored histories to the user's program, or to a file.
+//!
+//! Guarantees: bounded memory; a program's exit code is this command's. Does not: decide anything
+//! itself, since the programs are the user's.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use counterfoil_core::domain::Stream;
+use counterfoil_core::port::Workflows as _;
+use counterfoil_core::port::workflow::WorkflowFilter;
+use counterfoil_workflow::verify::history::{HistoryError, export};
+
+use super::{Found, block_on, unknown};
+use crate::args::{Shared, VerifyWorkflows};
+use crate::exit::{Ended, Exit, Failure};
+use crate::store::OpenStore;
+
+/// How many workflows are listed at once.
+const PAGE: usize = 500;
+
+/// Does `workflow verify`.
+///
+/// # Errors
+/// Neither a file nor a program is named, the store cannot be read, or either cannot be written to.
+pub(super) fn run(shared: &Shared, args: &VerifyWorkflows) -> Ended {
+    if args.export.is_none() && args.program.is_empty() {
+        let text = "deciding again takes your program: name it after `--`, or --export FILE";
+        return Err(Failure::could_not_run(text).help(
+            "counterfoil workflow verify -- target/release/my-service verify, where that calls \
+             `verify::judge`; see docs/workflows.md. What needs no program, `counterfoil audit` \
+             proves",
+        ));
+    }
+    let found = Found::new(shared)?;
+    let store = found.open()?;
+    if let Some(path) = &args.export {
+        let mut file = open(path)?;
+        block_on(write(&found, &store, args, &mut file))?;
+        file.flush()?;
+    }
+    let Some((program, words)) = args.program.split_first() else { return Ok(Exit::Done) };
+    let started = Command::new(program).args(words).stdin(Stdio::piped()).spawn();
+    let child = started
+        .map_err(|why| Failure::could_not_run(format!("{program} cannot be started: {why}")))?;
+    judged(child, program, |to| block_on(write(&found, &store, args, to)))
+}
+
+fn open(path: &Path) -> Result<BufWriter<Box<dyn Write + Send>>, Failure> {
+    if path == Path::new("-") {
+        return Ok(BufWriter::new(Box::new(std::io::stdout())));
+    }
+    let file = File::create(path).map_err(|why| {
+        Failure::could_not_run(format!("{} cannot be written: {why}", path.display()))
+    })?;
+    Ok(BufWriter::new(Box::new(file)))
+}
+
+/// Pipes the histories in, and waits for what the program says.
+fn judged(
+    mut child: Child,
+    program: &str,
+    write: impl FnOnce(&mut BufWriter<std::process::ChildStdin>) -> Result<(), Failure>,
+) -> Ended {
+    let written = match child.stdin.take() {
+        Some(stdin) => {
+            let mut to = BufWriter::new(stdin);
+            write(&mut to).and_then(|()| Ok(to.flush()?))
+        }
+        None => Ok(()),
+    };
+    let status = child.wait().map_err(Failure::could_not_run)?;
+    match status.code() {
+        Some(0) => written.map(|()| Exit::Done),
+        Some(1) => Ok(Exit::Refused),
+        _ => {
+            let text = format!("{program} ended with {status} before it had judged");
+            Err(Failure::could_not_run(text)
+                .help("it must read the histories to their end, and exit with 0 or 1"))
+        }
+    }
+}
+
+async fn write(
+    found: &Found,
+    store: &OpenStore,
+    args: &VerifyWorkflows,
+    to: &mut (impl Write + Send),
+) -> Result<(), Failure> {
+    if let Some(name) = &args.stream {
+        let stream = Stream::new(name.clone()).map_err(Failure::refused)?;
+        if !export(store, &stream, to).await.map_err(failed)? {
+            return Err(unknown(found, name));
+        }
+        return Ok(());
+    }
+    let mut after = None;
+    loop {
+        let (name, limit) = (args.workflow.clone(), PAGE);
+        let rows = store.workflows(WorkflowFilter { name, status: None, after, limit }).await?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = Some(last.stream.clone());
+        for row in &rows {
+            if let Ok(stream) = Stream::new(row.stream.clone()) {
+                export(store, &stream, to).await.map_err(failed)?;
+            }
+        }
+    }
+}
+
+fn failed(error: HistoryError) -> Failure {
+    Failure::could_not_run(error)
+}

@@ -1,0 +1,208 @@
+//! `/v1/workflows`: what workflows there are, the story of one, and what people tell them.
+//!
+//! Guarantees: an input by HTTP keeps the rules of the guard of its table; the same again is
+//! `repeated`. Does not: run a program, nor fold a state.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use counterfoil_core::domain::Stream;
+use counterfoil_core::domain::workflow::{InputKind, Status};
+use counterfoil_core::port::store::Recorded;
+use counterfoil_core::port::workflow::{InputRefused, NewInput, WorkflowFilter};
+use counterfoil_core::port::{Actor, Workflows};
+use serde_json::json;
+
+use crate::acting::{needed, said};
+use crate::caller::Caller;
+use crate::desk::Desk;
+use crate::members::{refused as member, string};
+use crate::problem::Problem;
+use crate::query::{Query, refused};
+use crate::told::told;
+use crate::{answer, body, json, members};
+
+/// The parameters of the list, all optional.
+pub(crate) const PARAMETERS: [&str; 4] = ["workflow", "status", "limit", "after"];
+/// How many a page has that names no limit; also of events.
+const LIMIT: usize = 100;
+/// The most that a page may have.
+const LIMIT_MOST: usize = 1000;
+
+type Name = Result<Path<String>, PathRejection>;
+
+/// One page of workflows.
+pub(crate) async fn list<S: Workflows>(
+    State(desk): State<Arc<Desk<S>>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let mut query = Query::read(query.as_deref(), &PARAMETERS)?;
+    let status = query.take("status").map(|name| {
+        let names = Status::ALL.map(Status::name).join(", ");
+        Status::from_name(&name).ok_or_else(|| refused("status", &format!("is one of {names}")))
+    });
+    let limit = limit(&mut query)?;
+    let filter = WorkflowFilter {
+        name: query.take("workflow"),
+        status: status.transpose()?,
+        after: query.take("after"),
+        // One more says whether anything follows.
+        limit: limit + 1,
+    };
+    let mut rows = desk.ask(desk.store.workflows(filter)).await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|row| row.stream.clone());
+    let workflows: Vec<_> = rows.iter().map(json::workflow).collect();
+    Ok(answer::done(&json!({ "workflows": workflows, "next": next })))
+}
+
+fn limit(query: &mut Query) -> Result<usize, Problem> {
+    query.take("limit").map_or(Ok(LIMIT), |text| {
+        let number = text.parse().ok().filter(|limit| (1..=LIMIT_MOST).contains(limit));
+        number.ok_or_else(|| refused("limit", "is a whole number, 1 to 1000"))
+    })
+}
+
+/// The story of one workflow.
+pub(crate) async fn show<S: Workflows>(
+    State(desk): State<Arc<Desk<S>>>,
+    name: Name,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let stream = stream(name)?;
+    let mut query = Query::read(query.as_deref(), &["at", "limit"])?;
+    let at = query.take("at").map(|text| {
+        let seq = text.parse().ok().filter(|seq: &i64| *seq > 0);
+        seq.ok_or_else(|| refused("at", "is a seq, a whole number from 1"))
+    });
+    let (at, limit) = (at.transpose()?, limit(&mut query)?);
+    let told = desk.ask(told(&desk.store, &stream, at, limit)).await?;
+    Ok(answer::done(&told.ok_or_else(no_such_workflow)?.to_json()))
+}
+
+/// Starts a workflow.
+pub(crate) async fn start<S: Workflows>(
+    State(desk): State<Arc<Desk<S>>>,
+    name: Name,
+    request: Request,
+) -> Result<Response, Problem> {
+    let stream = stream(name)?;
+    let input = {
+        let taken = body::take(&desk, request).await?;
+        let shape = "{\"workflow\": …}, and perhaps \"id\" and \"body\"";
+        let [name, id, body] = members::read(&taken.bytes, ["workflow", "id", "body"], shape)?;
+        let name = text("workflow", name)?.ok_or_else(|| member("workflow", "must be given"))?;
+        let id = text("id", id)?.unwrap_or_else(|| "start".into());
+        NewInput { stream, id, kind: InputKind::Start, name, body: given(body) }
+    };
+    send(&desk, input).await
+}
+
+/// Sends a signal.
+pub(crate) async fn signal<S: Workflows>(
+    State(desk): State<Arc<Desk<S>>>,
+    name: Name,
+    request: Request,
+) -> Result<Response, Problem> {
+    let stream = stream(name)?;
+    let input = {
+        let taken = body::take(&desk, request).await?;
+        let shape = "{\"name\": …, \"id\": …}, and perhaps \"body\"";
+        let [name, id, body] = members::read(&taken.bytes, ["name", "id", "body"], shape)?;
+        let name = text("name", name)?.ok_or_else(|| member("name", "must be given"))?;
+        let rule = "must be given: the same id twice is the same signal";
+        let id = text("id", id)?.ok_or_else(|| member("id", rule))?;
+        NewInput { stream, id, kind: InputKind::Signal, name, body: given(body) }
+    };
+    send(&desk, input).await
+}
+
+/// Asks a workflow to end.
+pub(crate) async fn cancel<S: Workflows>(
+    State(desk): State<Arc<Desk<S>>>,
+    name: Name,
+    request: Request,
+) -> Result<Response, Problem> {
+    let stream = stream(name)?;
+    let input = {
+        let taken = body::take(&desk, request).await?;
+        let shape = "{\"reason\": …}, and perhaps \"id\"";
+        let [reason, id] = members::read(&taken.bytes, ["reason", "id"], shape)?;
+        let body = Some(needed("reason", said(reason)?)?.into_bytes());
+        let id = text("id", id)?.unwrap_or_else(|| "cancel".into());
+        NewInput { stream, id, kind: InputKind::Cancel, name: "cancel".into(), body }
+    };
+    send(&desk, input).await
+}
+
+/// Takes a quarantined workflow up again.
+pub(crate) async fn retry<S: Workflows>(
+    State(desk): State<Arc<Desk<S>>>,
+    Extension(Caller(caller)): Extension<Caller>,
+    name: Name,
+    request: Request,
+) -> Result<Response, Problem> {
+    let stream = stream(name)?;
+    let reason = {
+        let taken = body::take(&desk, request).await?;
+        let [reason] = members::read(&taken.bytes, ["reason"], "{}, and perhaps \"reason\"")?;
+        said(reason)?.unwrap_or_default()
+    };
+    let actor = Actor { name: caller.to_string(), reason };
+    if desk.ask(desk.store.retry_workflow(&stream, actor)).await? {
+        tracing::info!(%stream, actor = %caller, "an operator took a workflow up again");
+        return Ok(answer::done(&json!({ "status": "done" })));
+    }
+    let known = desk.ask(desk.store.workflow(stream.as_str())).await?;
+    known.ok_or_else(no_such_workflow)?;
+    let detail = "it is not quarantined, so there is nothing to retry: its story says how it is";
+    Err(Problem::new(StatusCode::CONFLICT, "CF1043", "the workflow is not quarantined", detail))
+}
+
+async fn send<S: Workflows>(desk: &Desk<S>, input: NewInput) -> Result<Response, Problem> {
+    let sent = desk.ask(desk.store.send_inputs(vec![input])).await?;
+    match sent.into_iter().next() {
+        Some(Ok(recorded)) => {
+            let status = match recorded {
+                Recorded::Recorded => "recorded",
+                Recorded::Repeated => "repeated",
+            };
+            Ok(answer::done(&json!({ "status": status })))
+        }
+        Some(Err(InputRefused::Value { what, why, .. })) => {
+            let field = if what == "name" { "name" } else { what };
+            Err(member(field, &format!("breaks a rule: {why}")))
+        }
+        Some(Err(_)) | None => {
+            let detail = "an input of this id stands in this workflow with other content, waiting \
+                          or decided: another start or signal needs another id";
+            let title = "the id stands with other content";
+            Err(Problem::new(StatusCode::CONFLICT, "CF1044", title, detail).field("id"))
+        }
+    }
+}
+
+fn text(name: &'static str, text: Option<&str>) -> Result<Option<String>, Problem> {
+    text.map(|text| string(text).ok_or_else(|| member(name, "is a string"))).transpose()
+}
+
+/// Any JSON, as it was sent.
+fn given(body: Option<&str>) -> Option<Vec<u8>> {
+    body.map(|body| body.as_bytes().to_vec())
+}
+
+fn stream(name: Name) -> Result<Stream, Problem> {
+    let Path(name) = name.map_err(|_| no_such_workflow())?;
+    Stream::new(name).map_err(|_| no_such_workflow())
+}
+
+fn no_such_workflow() -> Problem {
+    let detail = "nothing was ever started or signalled under this stream, which has 1 to 200 bytes \
+                  of UTF-8 without control characters, percent-encoded: see /v1/workflows";
+    Problem::new(StatusCode::NOT_FOUND, "CF1042", "no such workflow", detail)
+}

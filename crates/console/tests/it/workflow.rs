@@ -1,0 +1,105 @@
+//! Workflows over HTTP: started, signalled, looked at and taken up again.
+//!
+//! Guarantees: by operators only; the guard's rules have their problems. Does not: run a program.
+
+use counterfoil_core::domain::Stream;
+use counterfoil_core::domain::workflow::Program;
+use counterfoil_core::port::Workflows;
+use counterfoil_core::port::workflow::Quarantine;
+use serde_json::json;
+
+use crate::client::{Answered, request, send};
+use crate::scene::{EYE, OPS, SHOP, Scene};
+
+over_both_stores!(
+    an_input_is_sent_once,
+    what_breaks_a_rule_is_named,
+    a_quarantined_one_is_taken_up_again,
+    a_list_goes_on_where_it_ended,
+);
+
+async fn say<S: Workflows>(scene: &Scene<S>, caller: &str, path: &str, body: &str) -> Answered {
+    let line = format!("POST /v1/workflows/{path}");
+    send(scene.at, request(&line, &[caller], body.as_bytes())).await
+}
+
+async fn an_input_is_sent_once<S: Workflows>(scene: Scene<S>) {
+    let start = r#"{"workflow":"trip","body":{"to":"Rome"}}"#;
+    for caller in [SHOP, EYE] {
+        say(&scene, caller, "t-1/start", start).await.refused(403, "CF1002");
+    }
+    scene.get("/v1/workflows/t-1", &[EYE]).await.refused(404, "CF1042");
+    let approve = r#"{"name":"approve","id":"a-1"}"#;
+    // A signal may come before its start.
+    say(&scene, OPS, "t-1/signal", approve).await.says("recorded");
+    say(&scene, OPS, "t-1/start", start).await.says("recorded");
+    say(&scene, OPS, "t-1/start", start).await.says("repeated");
+    let other = r#"{"workflow":"trip","body":{"to":"Bonn"}}"#;
+    say(&scene, OPS, "t-1/start", other).await.refused(409, "CF1044");
+    say(&scene, OPS, "t-1/signal", approve).await.says("repeated");
+    say(&scene, OPS, "t-1/cancel", r#"{"reason":"rain"}"#).await.says("recorded");
+    let story = scene.get("/v1/workflows/t-1", &[EYE]).await.json();
+    assert_eq!((&story["status"], &story["workflow"]), (&json!("waiting"), &json!("trip")));
+    let inputs = story["inputs"].as_array().unwrap();
+    let ids: Vec<_> = inputs.iter().map(|input| input["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["a-1", "cancel", "start"]);
+}
+
+async fn what_breaks_a_rule_is_named<S: Workflows>(scene: Scene<S>) {
+    for (path, body, field) in [
+        ("t/start", "{}", "workflow"),
+        ("t/start", r#"{"workflow":""}"#, "name"),
+        ("t/start", r#"{"workflow":"a/b"}"#, "name"),
+        ("t/start", r#"{"workflow":7}"#, "workflow"),
+        ("t/signal", r#"{"name":"n"}"#, "id"),
+        ("t/signal", r#"{"name":"n","id":"receipt:1:0"}"#, "id"),
+        ("t/cancel", "{}", "reason"),
+        ("t/signal", r#"{"name":"n","id":"i","kind":"timer"}"#, "kind"),
+    ] {
+        let said = say(&scene, OPS, path, body).await.refused(422, "CF1011");
+        assert!(said.starts_with(field), "{path} {body}: {said}");
+    }
+    say(&scene, OPS, "%ff/start", r#"{"workflow":"w"}"#).await.refused(404, "CF1042");
+    scene.get("/v1/workflows?status=open", &[EYE]).await.refused(400, "CF1026");
+    scene.get("/v1/workflows/t?at=0", &[EYE]).await.refused(400, "CF1026");
+}
+
+async fn a_quarantined_one_is_taken_up_again<S: Workflows>(scene: Scene<S>) {
+    say(&scene, OPS, "t-1/retry", "{}").await.refused(404, "CF1042");
+    say(&scene, OPS, "t-1/start", r#"{"workflow":"trip"}"#).await.says("recorded");
+    say(&scene, OPS, "t-1/retry", "{}").await.refused(409, "CF1043");
+    let quarantine = Quarantine {
+        stream: Stream::new("t-1").unwrap(),
+        program: Program::new("trip", 1).unwrap(),
+        expected_seq: 0,
+        reason: "it panicked".into(),
+        input: "start".into(),
+    };
+    assert!(scene.store.quarantine(quarantine).await.unwrap());
+    let story = scene.get("/v1/workflows/t-1", &[EYE]).await.json();
+    assert_eq!(story["status"], "quarantined");
+    assert_eq!((&story["reason"], &story["input"]), (&json!("it panicked"), &json!("start")));
+    let retry = r#"{"reason":"mended"}"#;
+    say(&scene, OPS, "t-1/retry", retry).await.says("done");
+    say(&scene, OPS, "t-1/retry", retry).await.refused(409, "CF1043");
+}
+
+async fn a_list_goes_on_where_it_ended<S: Workflows>(scene: Scene<S>) {
+    for name in ["a", "b", "c"] {
+        let quarantine = Quarantine {
+            stream: Stream::new(name).unwrap(),
+            program: Program::new("trip", 1).unwrap(),
+            expected_seq: 0,
+            reason: "r".into(),
+            input: String::new(),
+        };
+        assert!(scene.store.quarantine(quarantine).await.unwrap());
+    }
+    let page = scene.get("/v1/workflows?limit=2&status=quarantined", &[EYE]).await.json();
+    assert_eq!((page["workflows"].as_array().unwrap().len(), &page["next"]), (2, &json!("b")));
+    let page = scene.get("/v1/workflows?limit=2&after=b&workflow=trip", &[EYE]).await.json();
+    assert_eq!(page["workflows"][0]["stream"], "c");
+    assert_eq!(page["next"], json!(null));
+    let none = scene.get("/v1/workflows?status=running", &[EYE]).await.json();
+    assert_eq!(none, json!({"workflows": [], "next": null}));
+}

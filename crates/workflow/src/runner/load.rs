@@ -1,0 +1,113 @@
+//! Brings a workflow into memory: from its snapshot and the events after it, page by page.
+
+use std::sync::Arc;
+
+use counterfoil_core::domain::workflow::Program;
+use counterfoil_core::domain::{EventRow, Stream};
+use counterfoil_core::port::Workflows;
+use counterfoil_core::port::workflow::Snapshot;
+
+use super::decider::Decider;
+use super::{Failed, Notice, Observer};
+use crate::broken::Broken;
+use crate::instance::Instance;
+use crate::programs::Programs;
+
+/// How many events are read at once.
+const PAGE: usize = 500;
+
+/// What loading needs.
+pub(super) struct Loader<'a, S> {
+    pub(super) store: &'a S,
+    pub(super) programs: &'a Programs,
+    pub(super) decider: &'a Decider,
+    pub(super) observer: &'a dyn Observer,
+}
+
+/// A workflow in memory; the last page of its events is still to be folded.
+pub(super) struct Loaded {
+    pub(super) instance: Result<Instance, Broken>,
+    pub(super) tail: Vec<EventRow>,
+    pub(super) events_read: u64,
+}
+
+impl<S: Workflows> Loader<'_, S> {
+    pub(super) async fn load(&self, stream: &Stream, program: &Program) -> Result<Loaded, Failed> {
+        let standing = self.store.standing(stream, program).await;
+        let (_, snapshot) = standing.map_err(Failed::store("looking at a workflow"))?;
+        let begun = match snapshot {
+            Some(snapshot) => self.restore(stream, snapshot).await?,
+            None => None,
+        };
+        let mut instance = match begun {
+            Some(instance) => instance,
+            None => match self.begin(stream, program).await? {
+                Ok(instance) => instance,
+                Err(why) => return Ok(Loaded::broken(why)),
+            },
+        };
+        let mut events_read = 0;
+        loop {
+            let after = instance.head;
+            let page = self.store.load(stream, after, PAGE).await;
+            let page = page.map_err(Failed::store("loading events"))?;
+            events_read += page.len() as u64;
+            if page.len() < PAGE {
+                return Ok(Loaded { instance: Ok(instance), tail: page, events_read });
+            }
+            let fold = self.decider.run(move |marker| {
+                marker.begin((&instance.stream, &instance.program), after, "");
+                let folded = page.iter().try_for_each(|row| instance.fold(row));
+                folded.map(|()| instance)
+            });
+            instance = match fold.await.map_err(Failed::Lost)? {
+                Ok(instance) => instance,
+                Err(why) => return Ok(Loaded::broken(why)),
+            };
+        }
+    }
+
+    async fn begin(
+        &self,
+        stream: &Stream,
+        program: &Program,
+    ) -> Result<Result<Instance, Broken>, Failed> {
+        let Some(code) = self.programs.get(program) else {
+            return Ok(Err(Broken::History(format!("program {program} is not given"))));
+        };
+        let (stream, program) = (stream.clone(), program.clone());
+        let begun = self.decider.run(move |marker| {
+            marker.begin((&stream, &program), 0, "");
+            Instance::begin(stream, program, code)
+        });
+        begun.await.map_err(Failed::Lost)
+    }
+
+    /// `None`: it does not read back, and all events are folded instead.
+    async fn restore(
+        &self,
+        stream: &Stream,
+        snapshot: Snapshot,
+    ) -> Result<Option<Instance>, Failed> {
+        let Some(code) = self.programs.get(&snapshot.program) else { return Ok(None) };
+        let of = stream.clone();
+        let restored = self.decider.run(move |marker| {
+            marker.begin((&of, &snapshot.program), snapshot.seq, "");
+            Instance::restore(of, Arc::clone(&code), &snapshot)
+        });
+        match restored.await.map_err(Failed::Lost)? {
+            Ok(instance) => Ok(Some(instance)),
+            Err(why) => {
+                let (workflow, reason) = (stream.to_string(), why.to_string());
+                self.observer.notice(&Notice::Unread { workflow, reason });
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Loaded {
+    fn broken(why: Broken) -> Self {
+        Self { instance: Err(why), tail: Vec::new(), events_read: 0 }
+    }
+}

@@ -1,0 +1,193 @@
+//! A process as a list of steps, each with its undo: the short form of a workflow.
+//!
+//! Guarantees: steps are asked in order, those of a group together; when one is refused, a deadline
+//! passes or somebody cancels, what was done is undone in reverse, one by one, as commands with
+//! receipts of their own; no undo is asked before the fate of every command that was asked is
+//! known; a refused undo waits for a person. A step that cannot be undone is the last one: once it
+//! is asked its receipt alone says whether the saga is through or goes back. Does not: decide for
+//! a command that is parked: `resolve` does, and then the saga goes on.
+
+mod decide;
+mod event;
+mod progress;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+
+use counterfoil_core::domain::Span;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use event::SagaEvent;
+pub use progress::{Phase, Progress};
+pub use step::{SoFar, Step};
+
+use crate::decision::Decision;
+use crate::input::Input;
+use crate::workflow::Workflow;
+
+/// What a person signals when an undo that was refused has been done by hand; body `{"step": …}`.
+pub const UNDONE: &str = "undone";
+/// What a person signals to ask for a refused undo once more; body `{"step": …}`.
+pub const UNDO_AGAIN: &str = "undo_again";
+
+/// Why a step that cannot be undone is refused elsewhere than at the end.
+const FINAL: &str = "cannot be undone, so it must be the last step, alone: give it an `undo`, or \
+    `nothing_to_undo`";
+
+/// What the label of an undo begins with.
+const UNDO: &str = "undo:";
+
+/// One stage of a saga; the next begins when it is through.
+enum Stage<T> {
+    /// Steps that are asked together.
+    Group(Vec<Step<T>>),
+    /// A signal, or a deadline.
+    Wait { signal: String, within: Option<Span> },
+}
+
+/// A process of steps with undo; a [`Workflow`] that is started with a `T` as JSON.
+///
+/// # Example
+/// ```
+/// use counterfoil_core::domain::Span;
+/// use counterfoil_workflow::{Saga, Step, Unnamed};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Trip { id: String, price: u64 }
+///
+/// let trip = Saga::<Trip>::new("trip")
+///     .step(Step::new("budget", |trip, _| Unnamed::json("bank", "budget.lock", trip))
+///         .undo(|trip, _| Unnamed::json("bank", "budget.release", trip)))
+///     .step(Step::new("flight", |trip, _| Unnamed::json("airline", "flight.book", trip))
+///         .undo(|trip, _| Unnamed::json("airline", "flight.cancel", trip))
+///         .within(Span::from_secs(3600)))
+///     .wait("approve", Span::from_secs(3 * 86_400))
+///     .step(Step::new("charge", |trip, _| Unnamed::json("bank", "charge", trip)));
+/// ```
+pub struct Saga<T> {
+    name: String,
+    version: u32,
+    stages: Vec<Stage<T>>,
+    within: Option<Span>,
+    start: PhantomData<fn(T)>,
+}
+
+impl<T> Saga<T> {
+    /// A saga without steps, version 1, which completes at once.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), version: 1, stages: Vec::new(), within: None, start: PhantomData }
+    }
+
+    /// Another version of it, from 1.
+    #[must_use]
+    pub const fn version(mut self, version: u32) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Then this step.
+    ///
+    /// # Panics
+    /// If a step of this label is in the saga, or the label begins with `undo:`: a receipt could
+    /// not say which it is of. If a step before it cannot be undone.
+    #[must_use]
+    pub fn step(self, step: Step<T>) -> Self {
+        self.group(vec![step])
+    }
+
+    /// Then these steps at once; the next stage begins when all are done.
+    ///
+    /// # Panics
+    /// As [`step`](Self::step).
+    #[must_use]
+    pub fn group(self, steps: Vec<Step<T>>) -> Self {
+        let mut labels: BTreeSet<_> = self.steps().map(|step| step.label.clone()).collect();
+        for step in &steps {
+            let label = step.label.clone();
+            assert!(
+                labels.insert(label),
+                "saga {}: two steps are called {}",
+                self.name,
+                step.label
+            );
+            let is_plain = !step.label.starts_with(UNDO);
+            assert!(is_plain, "saga {}: a label may not begin with {UNDO}", self.name);
+            let is_alone = !step.is_final() || steps.len() == 1;
+            assert!(is_alone, "saga {}: {} {FINAL}", self.name, step.label);
+        }
+        self.then(Stage::Group(steps))
+    }
+
+    fn then(mut self, stage: Stage<T>) -> Self {
+        let last = self.steps().find(|step| step.is_final()).map(|step| step.label.as_str());
+        assert!(last.is_none(), "saga {}: {} {FINAL}", self.name, last.unwrap_or_default());
+        self.stages.push(stage);
+        self
+    }
+
+    /// Then the signal of this name, at most so long after the stage begins; it may come earlier.
+    /// Without it in time everything is undone.
+    ///
+    /// # Panics
+    /// If a step before it cannot be undone.
+    #[must_use]
+    pub fn wait(self, signal: impl Into<String>, within: Span) -> Self {
+        self.then(Stage::Wait { signal: signal.into(), within: Some(within) })
+    }
+
+    /// Then the signal of this name, however long it takes.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    #[must_use]
+    pub fn wait_for_ever(self, signal: impl Into<String>) -> Self {
+        self.then(Stage::Wait { signal: signal.into(), within: None })
+    }
+
+    /// The whole of it must be through so long after its start, else it is undone. Default: no
+    /// deadline.
+    #[must_use]
+    pub const fn within(mut self, within: Span) -> Self {
+        self.within = Some(within);
+        self
+    }
+
+    fn steps(&self) -> impl Iterator<Item = &Step<T>> {
+        self.stages.iter().flat_map(|stage| match stage {
+            Stage::Group(steps) => steps.as_slice(),
+            Stage::Wait { .. } => &[],
+        })
+    }
+
+    fn step_of(&self, label: &str) -> Option<&Step<T>> {
+        self.steps().find(|step| step.label == label)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Workflow for Saga<T> {
+    type State = Progress;
+    type Event = SagaEvent;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn evolve(&self, mut state: Progress, event: &SagaEvent) -> Progress {
+        state.apply(event);
+        state
+    }
+
+    fn decide(&self, state: &Progress, input: &Input) -> Decision<SagaEvent> {
+        decide::decide(self, state, input)
+    }
+}

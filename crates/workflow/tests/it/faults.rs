@@ -1,0 +1,184 @@
+//! What a runner does when a program, the store or another writer is at fault.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use counterfoil_core::domain::workflow::Status;
+use counterfoil_core::domain::{Command, ReceiptOutcome};
+use counterfoil_core::port::{Actor, Store as _, Workflows as _};
+use counterfoil_testkit::{Fault, MemoryStore, StepsFault};
+use counterfoil_workflow::runner::Options;
+
+use super::programs::{Fragile, Order, Tally};
+use super::scene::{Scene, stream};
+
+async fn retry(scene: &Scene<MemoryStore>, of: &str) {
+    let actor = Actor { name: "ann".into(), reason: "mended".into() };
+    assert!(scene.store.retry_workflow(&stream(of), actor).await.unwrap());
+}
+
+async fn three_of_which_the_second_is_bad(scene: &Scene<MemoryStore>) {
+    for name in ["f-1", "f-2", "f-3"] {
+        scene.start(name, "fragile").await;
+        scene.signal(name, "a", "good").await;
+        scene.signal(name, "b", if name == "f-2" { "bad" } else { "good" }).await;
+        scene.signal(name, "c", "good").await;
+    }
+}
+
+#[tokio::test]
+async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again() {
+    let scene = Scene::new(MemoryStore::default());
+    let is_mended = Arc::new(AtomicBool::new(false));
+    let fragile = || Fragile { is_mended: Arc::clone(&is_mended), is_endless: false };
+    three_of_which_the_second_is_bad(&scene).await;
+    let end = scene.idle(fragile()).await;
+    assert_eq!((end.inputs, end.quarantined), (10, 1), "{end:?}");
+    let (reason, input) = scene.reason("f-2").await;
+    assert!(reason.contains("panic in decide: bad luck"), "{reason}");
+    assert_eq!(input, "b");
+    assert_eq!(scene.events("f-2").await.len(), 4, "what came before is written");
+    assert_eq!(scene.events("f-3").await.len(), 8);
+
+    // Not mended: it is set aside again, and nothing else comes of it.
+    retry(&scene, "f-2").await;
+    assert_eq!(scene.idle(fragile()).await.quarantined, 1);
+    is_mended.store(true, Ordering::Release);
+    retry(&scene, "f-2").await;
+    assert_eq!(scene.idle(fragile()).await.inputs, 2);
+    assert_eq!(scene.events("f-2").await.len(), 8);
+    scene.must_hold(fragile()).await;
+}
+
+#[tokio::test]
+async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing() {
+    let scene = Scene::new(MemoryStore::default());
+    let is_mended = Arc::new(AtomicBool::new(false));
+    let fragile = || Fragile { is_mended: Arc::clone(&is_mended), is_endless: true };
+    three_of_which_the_second_is_bad(&scene).await;
+    let options = Options::default().decide_max(Duration::from_millis(700));
+    // The test runs on one thread: what ticks beside shows that it is not frozen.
+    let ticks = async {
+        let mut ticks = 0;
+        loop {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            ticks += 1;
+            if scene.status("f-2").await == Some(Status::Quarantined) {
+                return ticks;
+            }
+        }
+    };
+    let (end, ticks) = tokio::join!(scene.idle_with(fragile(), options), ticks);
+    assert!(ticks >= 5, "{ticks}");
+    assert_eq!(end.quarantined, 1);
+    let (reason, input) = scene.reason("f-2").await;
+    assert!(reason.contains("decide has not answered within 1 s"), "{reason}");
+    assert_eq!(input, "b");
+    assert_eq!(scene.events("f-3").await.len(), 8);
+    is_mended.store(true, Ordering::Release);
+    retry(&scene, "f-2").await;
+    scene.idle(fragile()).await;
+    assert_eq!(scene.events("f-2").await.len(), 8);
+}
+
+#[tokio::test]
+async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input() {
+    let scene = Scene::new(MemoryStore::default());
+    let squatter = Command::json("t-1:5:0", "bank", "pay", &1).unwrap();
+    scene.store.enqueue(vec![squatter]).await.unwrap();
+    scene.start("t-1", "tally").await;
+    scene.signals("t-1", (0..4).map(|n| format!("s{n}"))).await;
+    scene.start("t-2", "tally").await;
+    let end = scene.idle(Tally::new()).await;
+    assert_eq!(end.quarantined, 1);
+    let (reason, input) = scene.reason("t-1").await;
+    assert!(reason.contains("id_taken: command t-1:5:0"), "{reason}");
+    assert_eq!(input, "s1");
+    assert_eq!(scene.events("t-1").await.len(), 3, "what came before is written");
+    assert_eq!(scene.status("t-2").await, Some(Status::Running));
+}
+
+#[tokio::test]
+async fn a_command_that_the_store_refuses_sets_the_workflow_aside() {
+    let scene = Scene::new(MemoryStore::default());
+    scene.start("t-1", "tally").await;
+    let taken = counterfoil_core::port::store::Append {
+        stream: stream("t-2"),
+        expected_seq: 0,
+        events: vec![counterfoil_core::domain::Event::json("mine", &1).unwrap()],
+        commands: Vec::new(),
+    };
+    scene.store.append(taken).await.unwrap().unwrap();
+    scene.start("t-2", "tally").await;
+    let end = scene.idle(Tally::new()).await;
+    assert_eq!(end.quarantined, 1);
+    let (reason, input) = scene.reason("t-2").await;
+    assert!(reason.contains("not of workflow tally/1"), "{reason}");
+    assert_eq!(input, "start");
+    assert_eq!(scene.status("t-1").await, Some(Status::Running));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_is_tried_again_and_nothing_is_lost_or_done_twice() {
+    for fault in [Fault::Unavailable, Fault::NotKnownLost, Fault::NotKnownApplied] {
+        let scene = Scene::new(MemoryStore::default());
+        scene.start("t-1", "tally").await;
+        scene.idle(Tally::new()).await;
+        for _ in 0..3 {
+            scene.store.fail_steps(StepsFault::Fails(fault));
+        }
+        scene.signals("t-1", (0..20).map(|n| format!("s{n}"))).await;
+        let options = Options::default().decide_max(Duration::ZERO).batch(6);
+        scene.idle_with(Tally::new(), options).await;
+        assert_eq!(scene.events("t-1").await.len(), 41, "{fault:?}");
+        assert_eq!(scene.issued("t-1").await.len(), 20, "{fault:?}");
+        scene.must_hold(Tally::new()).await;
+    }
+}
+
+/// A runner ends between decide and commit: nothing of the decision is anywhere, and the next one
+/// decides it.
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_is_stopped_between_decide_and_commit_leaves_nothing_behind() {
+    let scene = Scene::new(MemoryStore::default());
+    scene.start("o-1", "order").await;
+    scene.store.fail_steps(StepsFault::Hangs);
+    let runner = scene.runner().workflow(Order);
+    let options = Options::default().decide_max(Duration::ZERO).drain(Duration::from_secs(3));
+    let stop = tokio::time::sleep(Duration::from_secs(1));
+    let begun = tokio::time::Instant::now();
+    let end = runner.options(options).build().unwrap().run(stop).await.unwrap();
+    assert_eq!(end.inputs, 0);
+    assert_eq!(begun.elapsed(), Duration::from_secs(4), "a stop waits for the drain, not longer");
+    assert!(scene.events("o-1").await.is_empty());
+    scene.idle(Order).await;
+    scene.report("o-1:2:0", ReceiptOutcome::Completed).await;
+    scene.idle(Order).await;
+    assert_eq!(scene.issued("o-1").await.len(), 1);
+    assert_eq!(scene.status("o-1").await, Some(Status::Completed));
+}
+
+#[tokio::test]
+async fn options_and_programs_that_break_a_rule_are_refused_by_name() {
+    let scene = Scene::new(MemoryStore::default());
+    let refused = |builder: counterfoil_workflow::runner::Builder<MemoryStore>| {
+        let error = builder.build().err().unwrap();
+        (error.code(), error.to_string())
+    };
+    assert_eq!(refused(scene.runner()).0, "CF1201");
+    let twice = refused(scene.runner().workflow(Order).workflow(Order));
+    assert_eq!(twice.0, "CF1202");
+    assert!(twice.1.contains("order/1 is given twice"), "{}", twice.1);
+    let options = [
+        Options::default().batch(0),
+        Options::default().batch(10_001),
+        Options::default().owner(""),
+        Options::default().snapshot_every(0),
+        Options::default().loads(0),
+        Options::default().decide_max(Duration::from_millis(9)),
+    ];
+    for options in options {
+        assert_eq!(refused(scene.runner().workflow(Order).options(options)).0, "CF1203");
+    }
+}
