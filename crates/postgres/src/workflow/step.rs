@@ -60,7 +60,8 @@ impl<'a> Steps<'a> {
     /// Writes all as if nothing stood in the way; whether that was so.
     async fn write_all(&self, tx: &Tx<'_>, waves: &[Wave<'_>]) -> Result<bool, Failure> {
         for wave in waves {
-            if !wave::write(tx, self.store, &steps(wave)).await? {
+            // Boxed, since it is wide: many statements travel together.
+            if !Box::pin(wave::write(tx, self.store, &steps(wave))).await? {
                 return Ok(false);
             }
         }
@@ -84,7 +85,7 @@ impl<'a> Steps<'a> {
                 }
             }
             // What was looked at is held, but for rows that were not there yet.
-            if !left.is_empty() && !wave::write(tx, self.store, &left).await? {
+            if !left.is_empty() && !Box::pin(wave::write(tx, self.store, &left)).await? {
                 return Err(Failure::Again("another runner wrote at the same time".into()));
             }
         }
