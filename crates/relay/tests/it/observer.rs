@@ -33,7 +33,8 @@ fn every_notice_stands_in_the_table() {
         let row = row.unwrap_or_else(|| panic!("docs/observer.md has no row for {name}"));
         assert!(row.matches('|').count() >= 5, "{row}");
     }
-    let rows = PAGE.lines().filter(|line| line.starts_with("| `")).count();
+    let of_relay = PAGE.split("\n## What a runner").next().unwrap_or(PAGE);
+    let rows = of_relay.lines().filter(|line| line.starts_with("| `")).count();
     assert_eq!(rows, variants.len(), "a row for something that is no notice");
 }
 
