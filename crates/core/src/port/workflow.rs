@@ -13,7 +13,8 @@ use std::future::Future;
 
 pub use plan::PlannedStep;
 pub use rule::{
-    EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB, canceller, expire_reason,
+    EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB, canceller, due_page,
+    expire_reason, keys,
 };
 
 use super::act::Actor;
@@ -328,8 +329,8 @@ pub trait Workflows: Store {
         inputs: Vec<NewInput>,
     ) -> impl Future<Output = Result<Vec<Result<Recorded, InputRefused>>, StoreError>> + Send;
 
-    /// Inputs that are due now, by due time, then arrival. Of a workflow whose start waits, the
-    /// start comes first. Reads only.
+    /// Inputs that are due now: those at once by arrival, then those with a time by it, a page as
+    /// [`due_page`] makes it. Of a workflow whose start waits, the start comes first. Reads only.
     ///
     /// # Errors
     /// [`StoreError`].

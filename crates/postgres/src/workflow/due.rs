@@ -6,7 +6,9 @@
 
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to};
 use counterfoil_core::domain::{Destination, Kind, Micros, ReceiptOutcome, Stream};
-use counterfoil_core::port::workflow::{DueFrom, DueInput, ReceiptRead, Snapshot, Standing};
+use counterfoil_core::port::workflow::{
+    DueFrom, DueInput, ReceiptRead, Snapshot, Standing, due_page, keys,
+};
 use tokio_postgres::Row;
 
 use super::keep::InputCursor;
@@ -18,17 +20,6 @@ use crate::tx::Tx;
 const DUE: Statement = statement!("input_due_now");
 const NEXT: Statement = statement!("input_next");
 const STANDING: Statement = statement!("stream_with_snapshot");
-
-/// The words that an input carries whom these programs may decide: the name for a start.
-fn keys(programs: &[Program]) -> Vec<String> {
-    let mut keys: Vec<_> = programs
-        .iter()
-        .flat_map(|program| [program.name().to_owned(), program.to_string()])
-        .collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
 
 /// A page of inputs that are due.
 pub(crate) async fn due(
@@ -51,11 +42,7 @@ pub(crate) async fn due(
             }
         }
     }
-    // Signals that never end must not keep every timer waiting.
-    timed.truncate(from.limit.saturating_sub(at_once.len()).max(from.limit / 4));
-    at_once.truncate(from.limit - timed.len());
-    at_once.append(&mut timed);
-    Ok(at_once)
+    Ok(due_page(at_once, timed, from.limit))
 }
 
 /// The input; `None` where it cannot be read.

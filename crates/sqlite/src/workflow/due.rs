@@ -6,7 +6,9 @@
 
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to};
 use counterfoil_core::domain::{Destination, Kind, Micros, ReceiptOutcome, Stream};
-use counterfoil_core::port::workflow::{DueFrom, DueInput, ReceiptRead, Snapshot, Standing};
+use counterfoil_core::port::workflow::{
+    DueFrom, DueInput, ReceiptRead, Snapshot, Standing, due_page, keys,
+};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::keep::InputCursor;
@@ -19,17 +21,6 @@ struct Placed {
     input: DueInput,
 }
 
-/// The words that an input carries whom these programs may decide: the name for a start.
-fn keys(programs: &[Program]) -> Vec<String> {
-    let mut keys: Vec<_> = programs
-        .iter()
-        .flat_map(|program| [program.name().to_owned(), program.to_string()])
-        .collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
 /// A page of inputs that are due.
 pub(crate) fn due(
     store: &Connection,
@@ -38,13 +29,10 @@ pub(crate) fn due(
     now: Micros,
 ) -> rusqlite::Result<Vec<DueInput>> {
     let keys = keys(&from.programs);
-    let mut at_once = page(store, Sql::InputAtOnce, (from, &keys), cursor, now)?;
-    let mut timed = page(store, Sql::InputTimed, (from, &keys), cursor, now)?;
-    // Signals that never end must not keep every timer waiting.
-    timed.truncate(from.limit.saturating_sub(at_once.len()).max(from.limit / 4));
-    at_once.truncate(from.limit - timed.len());
-    at_once.append(&mut timed);
-    Ok(at_once.into_iter().map(|placed| placed.input).collect())
+    let at_once = page(store, Sql::InputAtOnce, (from, &keys), cursor, now)?;
+    let timed = page(store, Sql::InputTimed, (from, &keys), cursor, now)?;
+    let page = due_page(at_once, timed, from.limit);
+    Ok(page.into_iter().map(|placed| placed.input).collect())
 }
 
 fn page(

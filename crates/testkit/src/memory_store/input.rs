@@ -8,7 +8,7 @@ use counterfoil_core::domain::{Event, EventRow, Micros, Span, Stream};
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
     DueFrom, DueInput, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept, NewInput, ReceiptRead,
-    WaitingInput, expire_reason,
+    WaitingInput, due_page, expire_reason,
 };
 
 use super::rows::{InputEntry, InputId, Rows, StreamEntry};
@@ -145,8 +145,9 @@ impl Rows {
             .filter(|(at, _)| !self.streams.get(&at.0).is_some_and(is_held))
             .collect();
         due.sort_by_key(|(_, input)| (input.due_at, input.arrival));
-        let due = due.into_iter().take(from.limit);
-        due.filter_map(|(at, input)| self.due_input(at, input)).collect()
+        let (at_once, timed) = due.into_iter().partition(|(_, input)| input.due_at.is_none());
+        let page = due_page(at_once, timed, from.limit).into_iter();
+        page.filter_map(|(at, input)| self.due_input(at, input)).collect()
     }
 
     fn due_input(&self, (stream, id): &InputId, input: &InputEntry) -> Option<DueInput> {
