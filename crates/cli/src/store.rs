@@ -219,6 +219,10 @@ impl Store for OpenStore {
         each!(self, open => open.next_due(destinations).await)
     }
 
+    async fn awaiting(&self) -> Result<Vec<String>, StoreError> {
+        each!(self, open => open.awaiting().await)
+    }
+
     async fn changed(&self, at_most: Duration) {
         each!(self, open => open.changed(at_most).await);
     }

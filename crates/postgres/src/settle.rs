@@ -4,7 +4,7 @@
 //! one changes nothing and is recorded; what another transaction holds is told as held, and nobody
 //! waits. Plain successes, the common case, are one statement. Does not: claim.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use counterfoil_core::domain::{
     Delivery, Input, Next, Outcome, Position, Reason, Receipt, ReceiptOutcome, State, Transition,
@@ -129,6 +129,30 @@ impl<'a> Settling<'a> {
         of_receipts(tx, &numbers, &rounds).await.map(drop)
     }
 
+    /// Ends what is plainly well and was held by another transaction a moment ago, as by a claim
+    /// that came too late: `held` are the rest, ours now. Not those of lanes, whose locks are taken
+    /// once and in one order.
+    async fn end_freed(
+        &self,
+        tx: &Tx<'_>,
+        held: &[(usize, Held)],
+    ) -> Result<HashSet<i64>, Failure> {
+        let is_ours = |held: &Held, claimed: &Delivery| match held {
+            Held::Ours(stands) => matches!(&stands.position, Position::Open(open)
+                if open.token == claimed.token && open.state == State::Sending),
+            Held::Others | Held::NotOpen => false,
+        };
+        let free = held.iter().filter(|(at, held)| {
+            let settle = &self.settles[*at];
+            lane(settle).is_none() && is_ours(held, &settle.claimed.delivery)
+        });
+        let free: HashSet<usize> = free.map(|(at, _)| *at).collect();
+        let plain: Vec<_> =
+            self.plain.iter().filter(|(at, _)| free.contains(at)).cloned().collect();
+        let ended = Self { settles: self.settles, plain }.end_plain(tx).await?;
+        Ok(ended.into_iter().collect())
+    }
+
     /// Settles the rest, with `ended` by [`Self::end_plain`]; in the order of the settles. What it
     /// parks is added to `parked`.
     pub(crate) async fn end_others(
@@ -139,7 +163,7 @@ impl<'a> Settling<'a> {
     ) -> Result<Vec<Settled>, Failure> {
         let mut settled: Vec<Option<Settled>> = vec![None; self.settles.len()];
         let completed = ReceiptOutcome::Completed.name();
-        let ended: std::collections::HashSet<i64> = ended.iter().copied().collect();
+        let ended: HashSet<i64> = ended.iter().copied().collect();
         for (at, receipt) in &self.plain {
             if !ended.contains(&receipt.n) {
                 continue;
@@ -156,9 +180,15 @@ impl<'a> Settling<'a> {
         } else {
             position::read_free(group, &numbers).await?
         };
+        let held: Vec<(usize, Held)> = order.into_iter().zip(held).collect();
+        let freed = self.end_freed(group.tx, &held).await?;
         let mut before = None;
-        for (at, held) in order.into_iter().zip(held) {
+        for (at, held) in held {
             let n = number(&at);
+            if freed.contains(&n) {
+                settled[at] = Some(Settled::Ended(completed));
+                continue;
+            }
             // A second settle of one command finds it as the first has left it.
             let held = match before.replace(n) {
                 Some(last) if last == n => position::read_free(group, &[n]).await?.pop(),

@@ -42,8 +42,8 @@ async fn watch<S: Store, O: Observer>(store: S, served: Vec<Destination>, observ
     loop {
         let began = Instant::now();
         // The relay itself tells of a store that fails.
-        if let Ok(remaining) = store.remaining(&served).await
-            && remaining.unserved > 0
+        if let Ok(awaiting) = store.awaiting().await
+            && awaiting.iter().any(|name| served.iter().all(|known| known.as_str() != name))
             && let Ok(status) = store.status().await
         {
             for (destination, states) in status.destinations {

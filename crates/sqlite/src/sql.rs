@@ -56,6 +56,7 @@ statements! {
     ContradictionErase = "contradiction_erase",
     ContradictionInsert = "contradiction_insert",
     ContradictionOfCommand = "contradiction_of_command",
+    DeliveryAwaiting = "delivery_awaiting",
     DeliveryClaim = "delivery_claim",
     DeliveryDue = "delivery_due",
     DeliveryEnd = "delivery_end",

@@ -296,6 +296,14 @@ pub trait Store: Clone + Send + Sync + 'static {
         async { Ok(self.remaining(destinations).await?.busy > 0) }
     }
 
+    /// Where something waits for a relay, or for one that took it: destinations by name, without
+    /// those where everything is parked or published. Each relay asks each second, so it costs a
+    /// look per destination and no walk of what is open.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn awaiting(&self) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
+
     /// Takes a receiver's report.
     ///
     /// # Errors

@@ -13,11 +13,12 @@ use tokio_postgres::Row;
 
 use crate::destination;
 use crate::failure::Failure;
-use crate::row::{flag, int, text, time};
+use crate::row::{flag, int, string, text, time};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
 const NEXT_DUE: Statement = statement!("delivery_next_due");
+const AWAITING: Statement = statement!("delivery_awaiting");
 const BUSY: Statement = statement!("delivery_busy");
 const LEFT: Statement = statement!("delivery_left");
 const RULES: Statement = statement!("destination_rules");
@@ -30,6 +31,12 @@ pub(crate) async fn next_due(
     let names: Vec<&str> = destinations.iter().map(Destination::as_str).collect();
     let row = tx.query_opt(NEXT_DUE, &[&names]).await?;
     Ok(row.and_then(|row| time(&row, 0)))
+}
+
+/// Where something waits for a relay.
+pub(crate) async fn awaiting(tx: &Tx<'_>) -> Result<Vec<String>, Failure> {
+    let rows = tx.query(AWAITING, &[]).await?;
+    Ok(rows.iter().filter_map(|row| string(row, 0)).collect())
 }
 
 /// Whether something at these destinations is plainly at work; if not, it must be counted.

@@ -127,6 +127,12 @@ impl Store for PostgresStore {
         self.done(tx, due).await
     }
 
+    async fn awaiting(&self) -> Result<Vec<String>, StoreError> {
+        let tx = self.inner.pool.glance().await?;
+        let awaiting = read::due::awaiting(&tx).await;
+        self.done(tx, awaiting).await
+    }
+
     async fn changed(&self, at_most: Duration) {
         let Inner { wake, ear, .. } = &*self.inner;
         ear.iter().for_each(Ear::listen);

@@ -189,6 +189,7 @@ async fn the_hot_path_never_scans() {
         "list_all",
         "list_open",
         "list_parked",
+        "delivery_awaiting",
         "delivery_next_due",
         "lane_arrive",
         "lane_turn",

@@ -177,6 +177,11 @@ impl Store for WatchedStore {
         self.inner.next_due(destinations).await
     }
 
+    async fn awaiting(&self) -> Result<Vec<String>, StoreError> {
+        self.check()?;
+        self.inner.awaiting().await
+    }
+
     fn changed(&self, at_most: Duration) -> impl Future<Output = ()> + Send {
         self.inner.changed(at_most)
     }

@@ -32,6 +32,13 @@ pub(crate) fn next_due(
     Ok(earliest)
 }
 
+/// Where something waits for a relay.
+pub(crate) fn awaiting(store: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = store.prepare_cached(Sql::DeliveryAwaiting.text())?;
+    let names = statement.query_map([], |row| Ok(lossy(row, 0)?.unwrap_or_default()))?;
+    names.collect()
+}
+
 fn is_paused(store: &Connection, destination: &str) -> rusqlite::Result<bool> {
     let mut row = store.prepare_cached(Sql::DestinationRow.text())?;
     Ok(row.query_row([destination], |row| row.get(1)).optional()?.unwrap_or(false))

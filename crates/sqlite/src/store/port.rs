@@ -93,6 +93,10 @@ impl Store for SqliteStore {
         self.read(move |store, _| read::due::next_due(store, &destinations)).await
     }
 
+    async fn awaiting(&self) -> Result<Vec<String>, StoreError> {
+        self.read(|store, _| read::due::awaiting(store)).await
+    }
+
     async fn changed(&self, at_most: Duration) {
         let Inner { wake, readers, watch, .. } = &*self.inner;
         watch.get_or_init(|| Watch::start(readers.path(), wake).ok());

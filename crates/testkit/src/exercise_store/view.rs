@@ -200,7 +200,9 @@ pub(super) async fn what_waits_for_its_time_or_a_person_keeps_nobody_busy<H: Han
     scene.store.enqueue(vec![command("later").not_before(later)]).await.unwrap();
     assert_eq!(remaining(&scene).await, Remaining::default(), "not_before is ahead");
     scene.sent("doubt", Outcome::unknown("reset")).await;
+    assert_eq!(scene.store.awaiting().await.unwrap(), [SHOP], "the parked one adds nothing");
     scene.enqueue_to("far", "bank").await;
+    assert_eq!(scene.store.awaiting().await.unwrap(), ["bank", SHOP]);
     let left = Remaining { parked: 1, unserved: 1, ..Remaining::default() };
     assert_eq!(remaining(&scene).await, left);
     scene.advance(3600);

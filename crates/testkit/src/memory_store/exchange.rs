@@ -4,6 +4,8 @@
 //! that cannot be read parks itself alone. Does not: claim at paused destinations, or under a
 //! contract that is not the stored one.
 
+use std::collections::BTreeSet;
+
 use counterfoil_core::domain::{
     Destination, Digest, Input, Micros, Position, Reason, Seed, State, Stream, lane, transition,
 };
@@ -237,6 +239,12 @@ impl Rows {
             .filter(served)
             .filter_map(|entry| entry.delivery.available_at)
             .min()
+    }
+
+    pub(super) fn awaiting(&self) -> Vec<String> {
+        let due = self.deliveries.values().filter(|entry| entry.delivery.available_at.is_some());
+        let names: BTreeSet<&str> = due.map(|entry| entry.destination.as_str()).collect();
+        names.into_iter().map(str::to_owned).collect()
     }
 
     pub(super) fn remaining(&self, destinations: &[Destination], now: Micros) -> Remaining {

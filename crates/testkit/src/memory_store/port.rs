@@ -79,6 +79,10 @@ impl Store for MemoryStore {
         self.read(|rows, _| rows.next_due(destinations))
     }
 
+    async fn awaiting(&self) -> Result<Vec<String>, StoreError> {
+        self.read(|rows, _| rows.awaiting())
+    }
+
     fn changed(&self, at_most: Duration) -> impl Future<Output = ()> + Send {
         self.wait_for_commit(at_most)
     }

@@ -105,6 +105,11 @@ impl Store for SimStore {
         self.inner.next_due(destinations).await
     }
 
+    async fn awaiting(&self) -> Result<Vec<String>, StoreError> {
+        self.readable()?;
+        self.inner.awaiting().await
+    }
+
     async fn changed(&self, at_most: Duration) {
         let _ = tokio::time::timeout(at_most, self.mailbox.hint.notified()).await;
     }
