@@ -83,7 +83,7 @@ impl Reporting<'_> {
     }
 
     /// The command's tombstone alone stands, or nothing.
-    async fn take_archived(&self, group: &Group<'_>) -> Result<Reported, Failure> {
+    pub(crate) async fn take_archived(&self, group: &Group<'_>) -> Result<Reported, Failure> {
         let id = self.command_id.as_str();
         let archived = group.tx.query_opt(ARCHIVED_LOCK, &[&id]).await?;
         let Some(archived) = archived else { return Ok(Reported::Unknown) };

@@ -10,13 +10,14 @@ use counterfoil_core::domain::{
     Delivery, Input, Next, Outcome, Position, Reason, Receipt, ReceiptOutcome, State, Transition,
     transition,
 };
-use counterfoil_core::port::store::{Claimed, Ended, ParkedNow, Renew, Settle, Settled};
+use counterfoil_core::port::store::{Claimed, Ended, ParkedNow, Renew, Reported, Settle, Settled};
 use futures_util::future::try_join3;
 
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::lane::{Freed, Lane};
 use crate::position::{self, Held, Stands, Subject, Written, int};
+use crate::report::Reporting;
 use crate::row::micros;
 use crate::statement::{Statement, statement};
 use crate::store::Inner;
@@ -237,7 +238,7 @@ async fn settle(
         Held::NotOpen => position::read_ended(group, subject.n).await?,
     };
     let Some(Stands { position: before, digests: stored, .. }) = stands else {
-        return Ok(Settled::Ignored(Reason::Ended));
+        return settle_archived(group, settle).await;
     };
     let input = input(settle, ended_as(group, claimed, &before).await?);
     // The attempt of another lease proves nothing about the row as it stands now.
@@ -261,6 +262,17 @@ async fn settle(
         Written::Contradicted => Settled::Contradicted,
         Written::Ignored(reason) | Written::Refused(reason) => Settled::Ignored(reason),
     })
+}
+
+/// A settle so late that nothing but a tombstone is left: `Completed` is the receiver's own word,
+/// and kept beside it where it says otherwise.
+async fn settle_archived(group: &Group<'_>, settle: &Settle) -> Result<Settled, Failure> {
+    let ignored = Settled::Ignored(Reason::Ended);
+    let Some(report) = settle.late_report() else { return Ok(ignored) };
+    let command_id = settle.claimed.command.command_id.clone();
+    let reporting = Reporting { store: group.store, command_id, report };
+    let reported = reporting.take_archived(group).await?;
+    Ok(if reported == Reported::Contradiction { Settled::Contradicted } else { ignored })
 }
 
 /// Whether the stream that issued the command is a workflow's.

@@ -4,7 +4,6 @@
 //! one changes nothing and is recorded. Plain success, the common case, touches no row but the
 //! delivery's end and the receipt. Does not: claim.
 
-use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
     Delivery, Input, Next, Outcome, Position, Reason, ReceiptOutcome, State, Transition, transition,
 };
@@ -68,17 +67,7 @@ fn is_waited_for(group: &mut Group<'_>, claimed: &Claimed) -> rusqlite::Result<b
 /// and kept beside it where it says otherwise.
 fn settle_archived(group: &mut Group<'_>, settle: &Settle) -> rusqlite::Result<Settled> {
     let ignored = Settled::Ignored(Reason::Ended);
-    let Ended::Outcome(Outcome::Completed { result, evidence }) = &settle.ended else {
-        return Ok(ignored);
-    };
-    let report = Report {
-        outcome: ReceiptOutcome::Completed,
-        result: Some(result.bytes.clone()),
-        evidence: Some(evidence.clone()),
-        source: "late attempt".into(),
-        token: None,
-        equals_earlier: false,
-    };
+    let Some(report) = settle.late_report() else { return Ok(ignored) };
     let command_id = settle.claimed.command.command_id.clone();
     let reported = Reporting { command_id, report }.report_archived(group)?;
     Ok(if reported == Reported::Contradiction { Settled::Contradicted } else { ignored })

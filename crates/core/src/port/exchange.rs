@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use super::announce::Announce;
+use crate::domain::transition::Report;
 use crate::domain::{
-    Answer, Delivery, Destination, Digest, Micros, OnRefusal, OutboxRow, Outcome, Reason, Seed,
-    State, Terms,
+    Answer, Delivery, Destination, Digest, Micros, OnRefusal, OutboxRow, Outcome, Reason,
+    ReceiptOutcome, Seed, State, Terms,
 };
 
 /// A claimed command: everything an attempt needs, and everything its settle needs.
@@ -62,6 +63,23 @@ impl Settle {
         matches!(&self.ended, Ended::Outcome(Outcome::Rejected { .. }))
             && self.terms.contract.on_refusal == OnRefusal::ByAsker
             && self.claimed.command.stream.is_some()
+    }
+
+    /// What it says of a command that is archived by now: `Completed` is the receiver's own word,
+    /// and a report like any other; nothing else counts so late.
+    #[must_use]
+    pub fn late_report(&self) -> Option<Report> {
+        let Ended::Outcome(Outcome::Completed { result, evidence }) = &self.ended else {
+            return None;
+        };
+        Some(Report {
+            outcome: ReceiptOutcome::Completed,
+            result: Some(result.bytes.clone()),
+            evidence: Some(evidence.clone()),
+            source: "late attempt".into(),
+            token: None,
+            equals_earlier: false,
+        })
     }
 }
 

@@ -28,6 +28,7 @@ macro_rules! archive_suite {
                 what_is_open_or_young_is_not_among_it
                 what_is_contradicted_waits_for_a_person
                 what_is_buried_leaves_its_tombstone
+                a_late_word_about_an_archived_command_is_kept
                 what_has_changed_is_left
                 a_buried_id_is_never_another_intent
                 a_late_report_finds_the_tombstone

@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 
 use counterfoil_core::domain::laws::{of_command, of_event, of_lane, of_totals};
 use counterfoil_core::domain::transition::Verdict;
-use counterfoil_core::domain::{Digest, Event, Micros, OrderingKey, Outcome, ReceiptOutcome};
+use counterfoil_core::domain::{
+    Digest, Event, Micros, OrderingKey, Outcome, Reason, ReceiptOutcome,
+};
 use counterfoil_core::port::archive::{Archive, Buried, EndedPage, Entry, SealChange, Tombstone};
 use counterfoil_core::port::read::FactsFrom;
-use counterfoil_core::port::store::{Append, Recorded, Reported, WriteRefused};
+use counterfoil_core::port::store::{Append, Recorded, Reported, Settled, WriteRefused};
 use counterfoil_core::port::{Act, Acted, Actor, Deed, Store};
 
 use super::Hands;
@@ -208,6 +210,37 @@ pub(super) async fn what_is_buried_leaves_its_tombstone<H: Hands<Store: Archive>
     assert!(story.archived && story.listed.state == "rejected");
     assert_eq!(scene.store.entry("a").await.unwrap(), None);
     scene.is_sound().await;
+}
+
+/// Its attempt was slow, its receiver reported meanwhile, and its rows went.
+pub(super) async fn a_late_word_about_an_archived_command_is_kept<H: Hands<Store: Archive>>(
+    hands: H,
+) {
+    let scene = Scene::new(hands, forever()).await;
+    let mut late = Vec::new();
+    for (id, outcome) in [
+        ("refused", ReceiptOutcome::Rejected),
+        ("taken", ReceiptOutcome::Accepted),
+        ("same", ReceiptOutcome::Completed),
+    ] {
+        scene.enqueue(id).await;
+        late.push(scene.claim().await);
+        scene.report(id, outcome).await;
+    }
+    scene.last().await;
+    let entries = scene.ended(9).await.entries;
+    assert_eq!(scene.bury(entries).await, [true; 3]);
+    let mut settled = Vec::new();
+    for claimed in &late {
+        settled.push(scene.settle(claimed, completed()).await);
+    }
+    let ignored = Settled::Ignored(Reason::Ended);
+    assert_eq!(settled, [Settled::Contradicted, ignored.clone(), ignored.clone()]);
+    assert_eq!(scene.settle(&late[0], Outcome::not_sent("refused")).await, ignored);
+    let told = ["refused", "taken", "same"];
+    for (id, is_told) in told.into_iter().zip([true, false, false]) {
+        assert_eq!(scene.story(id).await.contradicted, is_told, "{id}");
+    }
 }
 
 pub(super) async fn what_has_changed_is_left<H: Hands<Store: Archive>>(hands: H) {

@@ -11,7 +11,8 @@ use counterfoil_core::domain::{
 };
 use counterfoil_core::port::Announce;
 use counterfoil_core::port::store::{
-    ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Remaining, Renew, Settle, Settled,
+    ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Remaining, Renew, Reported, Settle,
+    Settled,
 };
 
 use super::rows::{Beside, Change, DeliveryEntry, OutboxEntry, Rows};
@@ -64,12 +65,22 @@ impl Rows {
         }
     }
 
+    /// A settle so late that nothing but a tombstone is left.
+    fn settle_archived(&mut self, settle: &Settle, now: Micros) -> Settled {
+        let ignored = Settled::Ignored(Reason::Ended);
+        let Some(report) = settle.late_report() else { return ignored };
+        match self.report_archived(&settle.claimed.command.command_id, report, now) {
+            (Reported::Contradiction, _) => Settled::Contradicted,
+            _ => ignored,
+        }
+    }
+
     fn settle(&mut self, settle: &Settle, now: Micros) -> Settled {
         let claimed = &settle.claimed;
         let (n, token) = (claimed.delivery.n, claimed.delivery.token);
         let seed = settle.seed;
         let Some(position) = self.position(n) else {
-            return Settled::Ignored(Reason::Ended);
+            return self.settle_archived(settle, now);
         };
         let input = match settle.ended.clone() {
             Ended::Outcome(outcome) => {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{
     Command, CommandId, CommandRefused, Contract, Destination, Digest, Event, EventRow, IdRefused,
     Micros, OrderingKey, OutboxRow, Stream,
@@ -82,6 +83,22 @@ impl Rows {
         self.events_of(stream).next_back().map_or(0, |event| event.seq)
     }
 
+    /// Whether its events are a workflow's own to decide. A stream that was a service's before a
+    /// start came stays its.
+    fn decides_itself(&self, stream: &str) -> bool {
+        self.streams.get(stream).is_some_and(|row| {
+            let is_service = self.head(stream) > 0 && !self.is_begun(stream);
+            row.status != Status::Quarantined || !is_service
+        })
+    }
+
+    /// Whether its first event is a start that was an input.
+    pub(super) fn is_begun(&self, stream: &str) -> bool {
+        self.events_of(stream).next().is_some_and(|first| {
+            first.seq == 1 && first.kind.as_str().starts_with("start:") && first.cause.is_some()
+        })
+    }
+
     pub(super) fn append(
         &mut self,
         append: Append,
@@ -89,7 +106,7 @@ impl Rows {
         now: Micros,
     ) -> Result<Appended, WriteRefused> {
         let Append { stream, expected_seq, events, commands } = append;
-        if self.streams.contains_key(stream.as_str()) {
+        if self.decides_itself(stream.as_str()) {
             return Err(WriteRefused::WorkflowStream { stream: stream.to_string() });
         }
         let actual = self.head(stream.as_str());

@@ -4,8 +4,10 @@
 //! decide; the state machine does.
 
 use counterfoil_core::domain::transition::Report;
-use counterfoil_core::domain::{CommandId, Contract, Idempotent, Input, Micros, Reason, Terms};
-use counterfoil_core::domain::{Position, transition};
+use counterfoil_core::domain::{
+    CommandId, Contract, Idempotent, Input, Micros, Position, Reason, ReceiptOutcome, Terms,
+    transition,
+};
 use counterfoil_core::port::store::Reported;
 
 use super::rows::{Beside, Change, Rows};
@@ -43,7 +45,7 @@ impl Rows {
         }
     }
 
-    fn report_archived(
+    pub(super) fn report_archived(
         &mut self,
         command_id: &CommandId,
         report: Report,
@@ -55,7 +57,11 @@ impl Rows {
         if report.token.is_some() {
             return (Reported::Refused(Reason::Ended), false);
         }
-        if tomb.outcome == report.outcome.name() {
+        let accepted = ReceiptOutcome::Accepted.name();
+        let said = report.outcome;
+        if tomb.outcome == said.name()
+            || (tomb.outcome == accepted && said == ReceiptOutcome::Completed)
+        {
             return (Reported::Repeated, false);
         }
         let rounds = tomb.rounds;

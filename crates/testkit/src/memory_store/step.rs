@@ -74,7 +74,7 @@ impl Rows {
             Some(row) if row.program != step.program => Err(taken()),
             Some(_) if expected == 0 => Err(moved(0)),
             Some(_) => Ok(()),
-            None if expected != 0 => Err(moved(0)),
+            None if expected != 0 => Err(moved(self.head(&stream))),
             None if self.head(&stream) > 0 => Err(taken()),
             None => Ok(()),
         }
@@ -164,7 +164,7 @@ impl Rows {
         }
         (row.status, row.changed_at) = (Status::Running, now);
         (row.reason, row.input) = (None, None);
-        if row.head == 0 {
+        if !self.is_begun(name) {
             self.streams.remove(name);
         }
         self.serve(name);

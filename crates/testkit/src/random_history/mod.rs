@@ -141,7 +141,7 @@ impl<H: Hands> Both<H> {
         let mut commands = vec![Command::unnamed(to, "k", &body).unwrap(); body as usize + 1];
         commands.iter_mut().for_each(|command| command.ordering_key = self.key());
         let append = Append {
-            stream: Stream::new(format!("s{}", self.dice.below(2))).unwrap(),
+            stream: Stream::new(format!("o{}", self.dice.below(2))).unwrap(),
             expected_seq: i64::try_from(self.dice.below(4)).unwrap(),
             events: vec![Event { cause, ..Event::json("e", &body).unwrap() }],
             commands,
