@@ -7,6 +7,7 @@
 mod commit;
 mod drain;
 mod figure;
+mod flow;
 mod foreign;
 mod grown;
 mod lanes;
@@ -26,8 +27,8 @@ use load::Ids;
 #[derive(Parser)]
 #[command(name = "counterfoil-bench", version)]
 struct Args {
-    /// Which figures: s1 s2 s3 s3b s5 s7 lanes p1 p2 p3 p4 g4; g1 g2 g5
-    /// (SQLite) and g1pg g5pg, which fill a large store first. Default: all.
+    /// Which figures: s1 s2 s3 s3b s5 s7 lanes p1 p2 p3 p4 g4 s6 p5
+    /// g3 w1; g1 g2 g5 (SQLite) and g1pg g5pg, which fill a large store first. Default: all.
     figures: Vec<String>,
     /// Seconds of each timed round.
     #[arg(long, default_value_t = 1.0)]
@@ -53,6 +54,9 @@ struct Args {
     /// Part of g2: audits this file and says the memory that it took.
     #[arg(long, hide = true)]
     audit_memory: Option<std::path::PathBuf>,
+    /// Part of w1: runs workflows of this file and says the memory that it took.
+    #[arg(long, hide = true)]
+    runner_memory: Option<std::path::PathBuf>,
     /// Part of g1: audits this store and archives from it into `--dir`, until it is killed.
     #[arg(long, hide = true)]
     books_of: Option<String>,
@@ -89,6 +93,9 @@ fn main() -> Result<()> {
     }
     if let Some(path) = &args.audit_memory {
         return drain::runtime()?.block_on(grown::audit_memory(path));
+    }
+    if let Some(path) = &args.runner_memory {
+        return drain::runtime()?.block_on(flow::memory(path));
     }
     if let Some(store) = &args.books_of {
         return drain::runtime()?.block_on(grown::keep_books(store, &args.dir));
@@ -130,6 +137,7 @@ fn main() -> Result<()> {
         }
     }
     postgres::figures(&scale, wanted, &mut report)?;
+    flow::figures(&scale, wanted, &mut report)?;
     // Only where they are named: to fill a large store takes minutes.
     let named = |name: &str| args.figures.iter().any(|figure| figure == name);
     grown::figures(&scale, args.ended, named, &mut report)?;

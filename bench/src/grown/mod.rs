@@ -17,7 +17,7 @@ use crate::load::Scale;
 use measure::Measured;
 
 pub(crate) use books::keep_books;
-pub(crate) use measure::{audit_memory, relay_memory};
+pub(crate) use measure::{audit_memory, peak_kib, relay_memory};
 
 /// Ended commands of the young store.
 const YOUNG: u64 = 10_000;

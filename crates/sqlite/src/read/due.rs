@@ -34,9 +34,16 @@ pub(crate) fn next_due(
 
 /// Where something waits for a relay.
 pub(crate) fn awaiting(store: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut statement = store.prepare_cached(Sql::DeliveryAwaiting.text())?;
-    let names = statement.query_map([], |row| Ok(lossy(row, 0)?.unwrap_or_default()))?;
-    names.collect()
+    let mut next = store.prepare_cached(Sql::DeliveryAwaiting.text())?;
+    let mut names: Vec<String> = Vec::new();
+    loop {
+        let last = names.last().map_or("", String::as_str);
+        match next.query_row([last], |row| lossy(row, 0))? {
+            // A name that is no UTF-8 reads as another, which may lie before it.
+            Some(name) if name.as_str() > last => names.push(name),
+            _ => return Ok(names),
+        }
+    }
 }
 
 fn is_paused(store: &Connection, destination: &str) -> rusqlite::Result<bool> {

@@ -218,29 +218,25 @@ pub(super) async fn a_late_word_about_an_archived_command_is_kept<H: Hands<Store
 ) {
     let scene = Scene::new(hands, forever()).await;
     let mut late = Vec::new();
-    for (id, outcome) in [
-        ("refused", ReceiptOutcome::Rejected),
-        ("taken", ReceiptOutcome::Accepted),
-        ("same", ReceiptOutcome::Completed),
-    ] {
+    for (id, outcome) in
+        [("refused", ReceiptOutcome::Rejected), ("same", ReceiptOutcome::Completed)]
+    {
         scene.enqueue(id).await;
         late.push(scene.claim().await);
         scene.report(id, outcome).await;
     }
     scene.last().await;
+    scene.advance(1);
     let entries = scene.ended(9).await.entries;
-    assert_eq!(scene.bury(entries).await, [true; 3]);
+    assert_eq!(scene.bury(entries).await, [true; 2]);
     let mut settled = Vec::new();
     for claimed in &late {
         settled.push(scene.settle(claimed, completed()).await);
     }
     let ignored = Settled::Ignored(Reason::Ended);
-    assert_eq!(settled, [Settled::Contradicted, ignored.clone(), ignored.clone()]);
+    assert_eq!(settled, [Settled::Contradicted, ignored.clone()]);
     assert_eq!(scene.settle(&late[0], Outcome::not_sent("refused")).await, ignored);
-    let told = ["refused", "taken", "same"];
-    for (id, is_told) in told.into_iter().zip([true, false, false]) {
-        assert_eq!(scene.story(id).await.contradicted, is_told, "{id}");
-    }
+    assert!(scene.story("refused").await.contradicted && !scene.story("same").await.contradicted);
 }
 
 pub(super) async fn what_has_changed_is_left<H: Hands<Store: Archive>>(hands: H) {
