@@ -9,8 +9,8 @@ mod shop;
 mod steps;
 
 use anyhow::{Result, ensure};
-use counterfoil::postgres::PostgresStore;
 use counterfoil::sqlite::SqliteStore;
+use counterfoil_postgres::PostgresStore;
 
 use crate::drain::runtime;
 use crate::figure::{Figure, Report, median, quantile};
