@@ -58,6 +58,7 @@ pub use counterfoil_testkit::simulator::{
 pub use counterfoil_testkit::simulator::{
     Run, SimAnswer, SimFlows, plan_of, simulate, simulate_flows,
 };
+#[doc(hidden)]
 pub use engine::{Runners, start_relay};
 
 /// The variable of the environment that names the one seed to be run, with its whole trace.
