@@ -1,7 +1,7 @@
 //! How relays and runners begin, speak and end.
 //!
-//! Guarantees: a process that ends is started again, as a supervisor would. Does not: harm them; see
-//! `fault`.
+//! Guarantees: a process that ends is started again, as a supervisor would. Does not: harm them;
+//! see `fault`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,10 @@
-//! Simulated days of relays, runners of workflows, receivers and faults, each drawn from one number.
+//! Simulated days of relays, runners of workflows, receivers and faults, each drawn from one
+//! number.
 //!
-//! Guarantees: relays and runners are the real ones, over the real state machine; a seed gives the same
-//! trace byte for byte; the truth about every receiver is known, so what the store says is judged
-//! by it after each write. Does not: run a database, a socket or a thread; `docs/simulator.md` says
-//! what is drawn and what is not.
+//! Guarantees: relays and runners are the real ones, over the real state machine; a seed gives the
+//! same trace byte for byte; the truth about every receiver is known, so what the store says is
+//! judged by it after each write. Does not: run a database, a socket or a thread;
+//! `docs/simulator.md` says what is drawn and what is not.
 
 mod announced;
 mod breaker;
