@@ -75,7 +75,7 @@ impl Workflow for Reminder {
             What::Timer { .. } => Decision::none().complete(*sent),
             What::Signal { .. } => Decision::none().unset("next").complete("paid"),
             What::Cancel { reason } => Decision::none().fail(reason),
-            What::Receipt(_) | _ => Decision::none(),
+            _ => Decision::none(),
         }
     }
 }
@@ -108,7 +108,7 @@ impl Workflow for Race {
             }
             What::Receipt(_) => Decision::none().complete("both are known"),
             What::Cancel { reason } => Decision::none().fail(reason),
-            What::Timer { .. } | What::Signal { .. } | _ => Decision::none(),
+            _ => Decision::none(),
         }
     }
 }
