@@ -14,7 +14,7 @@ usage: cargo xtask <command>
                            and then only the tests run
   tidy                     the house rules: sizes, floors, links, forbidden words
   simulate --seeds N [--seed S] [--trace]
-                           simulated days of relays, from seed S (default 0) on
+                           simulated days of relays and runners, from seed S (default 0) on
   orms                     only the examples of SeaORM and diesel, against the real crates
   lint                     fmt, clippy, rustdoc, MSRV, cargo-deny
   help                     this text";

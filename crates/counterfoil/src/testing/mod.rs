@@ -8,6 +8,7 @@ mod deliver_inline;
 mod delivered;
 mod fragile;
 mod pass;
+pub mod simulation;
 mod temp_store;
 
 use std::sync::Arc;

@@ -15,6 +15,7 @@ mod crash;
 mod deliver;
 mod enqueued;
 mod refused;
+mod simulation;
 mod time;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

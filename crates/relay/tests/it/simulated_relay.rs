@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use counterfoil_core::port::BoxFuture;
 use counterfoil_relay::{Limits, Options, Relay, Served};
-use counterfoil_testkit::simulator::{RelayBegin, RelayEnded, SimDestination};
+use counterfoil_testkit::simulator::{ProcessEnded, RelayBegin, SimDestination};
 
 /// A relay from its start to its end.
-pub(crate) fn start(begin: RelayBegin) -> BoxFuture<'static, RelayEnded> {
+pub(crate) fn start(begin: RelayBegin) -> BoxFuture<'static, ProcessEnded> {
     let RelayBegin { store, served, observer, clock, owner, seed, workers, poll, stop } = begin;
     let of = |one: SimDestination| {
         let SimDestination { destination, terms, concurrency, rate, transport } = one;

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a thousand runs must have drawn or reached: people, lanes, breakers and limits.
-pub(super) const NEEDED: [&str; 45] = [
+/// What a thousand runs must have drawn or reached: people, lanes, breakers, limits and workflows.
+pub(super) const NEEDED: [&str; 52] = [
     "acts by hand of which it is not known",
     "acts by hand that are refused",
     "acts by hand that fail",
@@ -24,11 +24,13 @@ pub(super) const NEEDED: [&str; 45] = [
     "false words: completed",
     "false words: not done",
     "false words: rejected",
+    "inputs sent twice",
     "lanes that a parked head blocks",
     "lanes that pass a parked head",
     "lanes where a retried or redelivered one goes next",
     "lanes where one waits for another",
     "late settles",
+    "nights",
     "pauses by hand",
     "permissions to act twice",
     "probes",
@@ -44,6 +46,7 @@ pub(super) const NEEDED: [&str; 45] = [
     "retry",
     "retry by filter",
     "retry, may act twice",
+    "runners started",
     "second acts that a person allowed",
     "sends in a spell: busy",
     "sends in a spell: down",
@@ -51,7 +54,11 @@ pub(super) const NEEDED: [&str; 45] = [
     "sends in a spell: misconfigured",
     "sends of poison",
     "sends that a person allowed to act twice",
+    "steps refused",
     "takeovers",
+    "workflows completed",
+    "workflows failed",
+    "workflows that wait for a person",
 ];
 
 /// Counts by name.

@@ -61,19 +61,32 @@ impl World<'_> {
         self.slots[slot] = None;
         self.watch.announced.died(pid, local_ms);
         self.coverage.count("crashes");
-        self.trace.line(self.now_ms, format_args!("relay {pid} crashes"));
+        let name = self.name(slot, pid);
+        self.trace.line(self.now_ms, format_args!("{name} crashes"));
         let ms = self.dice.delay(40_000);
         self.later(ms, Event::Start { slot });
     }
 
-    /// All relays die at once and stay away for `ms`.
+    /// All relays and runners die at once and stay away for `ms`.
     pub(super) fn black_out(&mut self, ms: u64) {
         self.coverage.count("outages");
-        self.trace.line(self.now_ms, format_args!("no relay runs for {ms} ms"));
+        self.trace.line(self.now_ms, format_args!("no process runs for {ms} ms"));
         self.dark_until_ms = self.now_ms + ms;
         for slot in 0..self.slots.len() {
             if let Some(pid) = self.slots[slot].as_ref().map(|process| process.pid) {
                 self.crash(slot, pid);
+            }
+        }
+    }
+
+    /// Every process ends, and is started again at `until_ms`.
+    pub(super) fn all_die(&mut self, until_ms: u64) {
+        self.dark_until_ms = until_ms;
+        for slot in 0..self.slots.len() {
+            self.hear(slot);
+            if let Some(process) = self.slots[slot].take() {
+                self.watch.announced.died(process.pid, process.local_ms);
+                self.at(until_ms, Event::Start { slot });
             }
         }
     }
@@ -90,7 +103,8 @@ impl World<'_> {
             Pause::Stopped => "processes stopped",
             Pause::Suspended => "processes suspended",
         });
-        self.trace.line(self.now_ms, format_args!("relay {pid} stands still: {how:?}, {ms} ms"));
+        let name = self.name(slot, pid);
+        self.trace.line(self.now_ms, format_args!("{name} stands still: {how:?}, {ms} ms"));
         self.later(ms, Event::Resume { slot, pid });
     }
 
@@ -101,7 +115,8 @@ impl World<'_> {
         };
         process.resume(now_ms);
         let deferred = std::mem::take(&mut process.deferred);
-        self.trace.line(now_ms, format_args!("relay {pid} goes on"));
+        let name = self.name(slot, pid);
+        self.trace.line(now_ms, format_args!("{name} goes on"));
         for event in deferred {
             let ms = self.dice.delay(20);
             self.later(ms, event);
@@ -116,7 +131,8 @@ impl World<'_> {
         let Some(process) = self.process(slot, pid) else { return };
         process.stop();
         self.coverage.count("stops");
-        self.trace.line(self.now_ms, format_args!("relay {pid} is told to stop"));
+        let name = self.name(slot, pid);
+        self.trace.line(self.now_ms, format_args!("{name} is told to stop"));
     }
 
     pub(super) fn step_clock(&mut self, step: ClockStep) {
@@ -129,8 +145,12 @@ impl World<'_> {
 
     /// The user's own process ends and is started again: it keeps no clock of its own.
     fn reopen_app(&mut self) {
-        let machine = Arc::clone(&self.machine);
-        self.app = self.app.reopen(SimClock(Arc::new(ProcessClock::new(machine, 0))));
+        self.app = self.app.reopen(self.machine_clock());
+    }
+
+    /// The machine's clock, as a process without skew reads it.
+    pub(super) fn machine_clock(&self) -> SimClock {
+        SimClock(Arc::new(ProcessClock::new(Arc::clone(&self.machine), 0)))
     }
 
     /// A person looks at what is paused, and resumes it.
@@ -138,7 +158,7 @@ impl World<'_> {
         for site in self.plan.sites.clone() {
             let _resumed = at_once(self.app.resume(&site.name, "ann", ""));
         }
-        self.later(1_000, Event::Look);
+        self.at(self.dark_until_ms.max(self.now_ms + 1_000), Event::Look);
     }
 
     /// From now on nothing goes wrong.
@@ -177,7 +197,7 @@ impl World<'_> {
         }
         let lane = order.key.map(|key| (order.site, key));
         let Order { is_refused, is_poison, body, .. } = order.clone();
-        let meant = Meant { is_refused, is_poison, site: order.site, lane, body };
+        let meant = Meant { is_refused, is_poison, site: order.site, lane, body, says: None };
         self.watch.expect(&id, meant);
         let times = if order.is_repeated && !order.is_decided { 2 } else { 1 };
         for time in 0..times {
@@ -228,6 +248,7 @@ impl World<'_> {
     /// What must hold when all is at rest.
     pub(super) fn judge_end(&mut self) {
         self.judge_store();
+        self.judge_flows();
         for slot in 0..self.slots.len() {
             self.hear(slot);
         }

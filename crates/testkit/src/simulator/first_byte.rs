@@ -109,6 +109,7 @@ impl World<'_> {
     /// A receiver acted: once a command, and once more for each time that a person allowed it.
     pub(super) fn acted(&mut self, place: usize, id: &str, token: i64) {
         self.coverage.count("effects");
+        self.note_effect(place, id);
         let count = self.receivers[place].count(id);
         let before = self.watch.said.past(id);
         let is_allowed = self.watch.said.acted(id, token, count);

@@ -1,12 +1,13 @@
-//! How relay processes begin, speak and end.
+//! How relays and runners begin, speak and end.
 //!
-//! Guarantees: a relay that ends is started again, as a supervisor would. Does not: harm them; see
-//! `fault`.
+//! Guarantees: a process that ends is started again, as a supervisor would. Does not: harm them;
+//! see `fault`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_core::port::{Notice, Transport};
+use counterfoil_core::domain::Span;
+use counterfoil_core::port::{BoxFuture, Notice, Transport};
 use tokio::sync::oneshot;
 
 use super::dice::Dice;
@@ -16,7 +17,7 @@ use super::request::Mailbox;
 use super::sim_clock::{ProcessClock, SimClock};
 use super::sim_transport::SimTransport;
 use super::world::{Event, World};
-use super::{Broken, RelayBegin, SimDestination, SimObserver, SimStore};
+use super::{Broken, ProcessEnded, RelayBegin, RunnerBegin, SimDestination, SimObserver, SimStore};
 
 impl World<'_> {
     /// What the process said since it was last heard.
@@ -48,15 +49,15 @@ impl World<'_> {
         };
         self.watch.announced.died(pid, at);
         self.slots[slot] = None;
+        let name = self.name(slot, pid);
         match ended {
-            Ok(Ok(())) => self.trace.line(at, format_args!("relay {pid} has stopped")),
+            Ok(Ok(())) => self.trace.line(at, format_args!("{name} has stopped")),
             Ok(Err(why)) => {
-                self.coverage.count("relays that ended with an error");
-                self.trace.line(at, format_args!("relay {pid} ends: {why}"));
+                self.coverage.count("processes that ended with an error");
+                self.trace.line(at, format_args!("{name} ends: {why}"));
             }
             Err(panic) => {
-                let what = format!("relay {pid}: {panic}");
-                self.breaks(Broken::new("a relay does not panic", what));
+                self.breaks(Broken::new("no process panics", format!("{name}: {panic}")));
             }
         }
         let again = if self.is_healthy() { 100 } else { self.dice.delay(20_000) };
@@ -75,28 +76,71 @@ impl World<'_> {
         let fails = self.plan.rates.read_fails;
         let healthy = Arc::clone(&self.healthy);
         let mailbox = Arc::new(Mailbox::new(Arc::clone(&clock), dice, fails, healthy));
-        let store = self.app.reopen(SimClock(Arc::clone(&clock)));
-        let served = self.served(&mailbox);
-        let begin = |stopped: oneshot::Receiver<()>| {
-            self.starter.start(RelayBegin {
-                store: SimStore { inner: store.clone(), mailbox: Arc::clone(&mailbox) },
-                served,
-                observer: SimObserver(Arc::clone(&mailbox)),
-                clock: Arc::new(SimClock(clock)),
-                owner: format!("relay-{pid}"),
-                seed: self.seed.wrapping_add(pid),
-                workers: self.plan.workers,
-                poll: Duration::from_millis(self.plan.poll_ms),
-                stop: Box::pin(async { drop(stopped.await) }),
-            })
+        let inner = self.app.reopen(SimClock(Arc::clone(&clock)));
+        let store = SimStore { inner: inner.clone(), mailbox: Arc::clone(&mailbox) };
+        let now_ms = self.now_ms;
+        let spawned = if slot < self.plan.relays {
+            self.coverage.count("relays started");
+            let begin = |stopped| self.relay(pid, store, &mailbox, clock, stopped);
+            Process::spawn(pid, Arc::clone(&mailbox), inner, now_ms, begin)
+        } else {
+            self.coverage.count("runners started");
+            let begin = |stopped| self.runner(pid, store, stopped);
+            Process::spawn(pid, Arc::clone(&mailbox), inner, now_ms, begin)
         };
-        let spawned = Process::spawn(pid, Arc::clone(&mailbox), store.clone(), self.now_ms, begin);
         match spawned {
             Ok(process) => self.slots[slot] = Some(process),
             Err(why) => self.breaks(Broken::new("a process can be started", why.to_string())),
         }
-        self.coverage.count("relays started");
-        self.trace.line(self.now_ms, format_args!("relay {pid} starts"));
+        let name = self.name(slot, pid);
+        self.trace.line(self.now_ms, format_args!("{name} starts"));
+    }
+
+    /// What the process of a slot is called.
+    pub(super) fn name(&self, slot: usize, pid: u64) -> String {
+        if slot < self.plan.relays { format!("relay {pid}") } else { format!("runner {pid}") }
+    }
+
+    fn relay(
+        &self,
+        pid: u64,
+        store: SimStore,
+        mailbox: &Arc<Mailbox>,
+        clock: Arc<ProcessClock>,
+        stopped: oneshot::Receiver<()>,
+    ) -> BoxFuture<'static, ProcessEnded> {
+        self.starter.start(RelayBegin {
+            store,
+            served: self.served(mailbox),
+            observer: SimObserver(Arc::clone(mailbox)),
+            clock: Arc::new(SimClock(clock)),
+            owner: format!("relay-{pid}"),
+            seed: self.seed.wrapping_add(pid),
+            workers: self.plan.workers,
+            poll: Duration::from_millis(self.plan.poll_ms),
+            stop: Box::pin(async { drop(stopped.await) }),
+        })
+    }
+
+    fn runner(
+        &self,
+        pid: u64,
+        store: SimStore,
+        stopped: oneshot::Receiver<()>,
+    ) -> BoxFuture<'static, ProcessEnded> {
+        let Some(flows) = &self.flows else { return Box::pin(async { Ok(()) }) };
+        let dice = &mut Dice::new(self.seed, 100_000 + pid);
+        let lease = if dice.chance(500) { dice.between(0, 20_000) } else { 0 };
+        flows.starter.start(RunnerBegin {
+            store,
+            owner: format!("runner-{pid}"),
+            poll: Duration::from_millis(self.plan.poll_ms),
+            lease: Span::from_millis(i64::try_from(lease).unwrap_or(0)),
+            batch: [1, 3, 256][dice.place(3)],
+            snapshot_every: [1, 3, 100][dice.place(3)],
+            cache: [0, 1, 1_000][dice.place(3)],
+            stop: Box::pin(async { drop(stopped.await) }),
+        })
     }
 
     fn served(&self, mailbox: &Arc<Mailbox>) -> Vec<SimDestination> {

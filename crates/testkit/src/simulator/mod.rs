@@ -1,9 +1,10 @@
-//! Simulated days of relays, receivers and faults, each drawn from one number.
+//! Simulated days of relays, runners of workflows, receivers and faults, each drawn from one
+//! number.
 //!
-//! Guarantees: the relays are the real ones, over the real state machine; a seed gives the same
-//! trace byte for byte; the truth about every receiver is known, so what the store says is judged
-//! by it after each write. Does not: run a database, a socket or a thread; `docs/simulator.md` says
-//! what is drawn and what is not.
+//! Guarantees: relays and runners are the real ones, over the real state machine; a seed gives the
+//! same trace byte for byte; the truth about every receiver is known, so what the store says is
+//! judged by it after each write. Does not: run a database, a socket or a thread;
+//! `docs/simulator.md` says what is drawn and what is not.
 
 mod announced;
 mod breaker;
@@ -12,6 +13,9 @@ mod coverage;
 mod dice;
 mod fault;
 mod first_byte;
+mod flow;
+mod flows;
+mod history;
 mod judge;
 mod lane;
 mod ledger;
@@ -29,6 +33,7 @@ mod sim_clock;
 mod sim_observer;
 mod sim_store;
 mod sim_transport;
+mod sim_workflows;
 mod site;
 mod spell;
 mod trace;
@@ -46,11 +51,15 @@ use counterfoil_core::domain::{Destination, Digest, Terms};
 use counterfoil_core::port::{BoxFuture, Clock, Transport};
 
 pub use coverage::Coverage;
+pub use flow::{
+    RunnerBegin, SimAnswer, SimAnswers, SimAsked, SimEffect, SimFlows, SimTold, SimWorkflow,
+    StartRunner,
+};
 pub use sim_observer::SimObserver;
 pub use sim_store::SimStore;
 
-/// How a relay ended: by itself, or with an error in its words.
-pub type RelayEnded = Result<(), String>;
+/// How a relay or a runner ended: by itself, or with an error in its words.
+pub type ProcessEnded = Result<(), String>;
 
 /// A destination as a simulated relay serves it.
 pub struct SimDestination {
@@ -91,11 +100,11 @@ pub struct RelayBegin {
 /// Starts relays; the crate of the relay implements it, since this one knows no engine.
 pub trait StartRelay {
     /// The relay's whole life, as a future that is dropped when its process dies.
-    fn start(&self, begin: RelayBegin) -> BoxFuture<'static, RelayEnded>;
+    fn start(&self, begin: RelayBegin) -> BoxFuture<'static, ProcessEnded>;
 }
 
-impl<F: Fn(RelayBegin) -> BoxFuture<'static, RelayEnded>> StartRelay for F {
-    fn start(&self, begin: RelayBegin) -> BoxFuture<'static, RelayEnded> {
+impl<F: Fn(RelayBegin) -> BoxFuture<'static, ProcessEnded>> StartRelay for F {
+    fn start(&self, begin: RelayBegin) -> BoxFuture<'static, ProcessEnded> {
         self(begin)
     }
 }
@@ -130,17 +139,21 @@ pub struct Run {
     pub broken: Option<(Broken, String)>,
     /// The whole trace.
     pub trace: String,
+    /// What became of its workflows.
+    pub told: SimTold,
+    /// How to run it again, in words.
+    pub again: String,
 }
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, digest, steps, .. } = self;
+        let Self { seed, digest, steps, again, .. } = self;
         match &self.broken {
             None => write!(f, "seed {seed}: {steps} steps, trace {digest}"),
             Some((Broken { rule, what }, last)) => write!(
                 f,
                 "seed {seed} breaks a rule: {rule}\n  {what}\n{last}trace {digest}\n\
-                 again: cargo xtask simulate --seeds 1 --seed {seed}"
+                 again: {again}"
             ),
         }
     }
@@ -148,7 +161,21 @@ impl fmt::Display for Run {
 
 /// Runs the day of `seed` with relays of `start`. Must not be called inside a tokio runtime.
 pub fn simulate(seed: u64, start: &dyn StartRelay) -> Run {
-    let mut world = match world::World::new(seed, start) {
+    run(seed, start, None)
+}
+
+/// The same with workflows, which runners of `runner` decide.
+pub fn simulate_flows(
+    seed: u64,
+    flows: SimFlows,
+    start: &dyn StartRelay,
+    runner: &dyn StartRunner,
+) -> Run {
+    run(seed, start, Some(flows::Flows::new(flows, runner)))
+}
+
+fn run<'a>(seed: u64, start: &'a dyn StartRelay, flows: Option<flows::Flows<'a>>) -> Run {
+    let mut world = match world::World::new(seed, start, flows) {
         Ok(world) => world,
         Err(why) => return not_begun(seed, &why),
     };
@@ -156,18 +183,23 @@ pub fn simulate(seed: u64, start: &dyn StartRelay) -> Run {
     world.into_run()
 }
 
-/// The plan of `seed`, for people.
+/// The plan of `seed`, with these workflows if there are any, for people.
 #[must_use]
-pub fn plan_of(seed: u64) -> String {
-    match plan::Plan::draw(seed) {
+pub fn plan_of(seed: u64, flows: Option<&SimFlows>) -> String {
+    match plan::Plan::draw(seed, flows) {
         Ok(plan) => format!("{plan:#?}"),
         Err(why) => why.to_string(),
     }
+}
+
+fn again(seed: u64) -> String {
+    format!("cargo xtask simulate --seeds 1 --seed {seed}")
 }
 
 fn not_begun(seed: u64, why: &str) -> Run {
     let broken = Broken::new("a run begins", why);
     let digest = Digest::of(b"");
     let (coverage, trace) = (Coverage::default(), String::new());
-    Run { seed, digest, steps: 0, coverage, broken: Some((broken, String::new())), trace }
+    let (broken, told) = (Some((broken, String::new())), SimTold::default());
+    Run { seed, digest, steps: 0, coverage, broken, trace, told, again: again(seed) }
 }

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::plan::Folds;
 use super::receiver::Word;
 use super::request::Sending;
-use super::site::{Kind, Site};
+use super::site::Kind;
 use super::spell::Wrong;
 use super::world::{Event, World};
 
@@ -219,8 +219,8 @@ impl World<'_> {
             self.coverage.count("connections broken");
             return;
         }
+        let outcome = self.outcome(place, word, id);
         let site = &self.plan.sites[place];
-        let outcome = outcome(site, word, id);
         let longest = 2 * site.timeout_ms.unwrap_or(2 * site.lease_ms);
         let mut ms = self.travel(rates.slow, longest);
         if self.spell(place) == Some(Wrong::Slow) {
@@ -229,16 +229,32 @@ impl World<'_> {
         }
         self.later(ms, Event::Reply(reply, outcome));
     }
-}
 
-fn outcome(site: &Site, word: Word, id: &str) -> Outcome {
-    match word {
-        Word::Done => {
-            let result = ResultBody::whole(format!("done {id}"));
-            Outcome::Completed { result, evidence: "HTTP 200".into() }
+    fn outcome(&self, place: usize, word: Word, id: &str) -> Outcome {
+        match word {
+            Word::Done => {
+                let result = ResultBody::whole(self.said_of(id, "done"));
+                Outcome::Completed { result, evidence: "HTTP 200".into() }
+            }
+            Word::TakenOn { .. } => Outcome::Accepted { evidence: "HTTP 202".into() },
+            Word::Refused if self.plan.sites[place].kind == Kind::Webhook => {
+                Outcome::not_sent("HTTP 400")
+            }
+            Word::Refused => {
+                Outcome::Rejected { reason: self.why_refused(id), by: Judge::Receiver }
+            }
         }
-        Word::TakenOn { .. } => Outcome::Accepted { evidence: "HTTP 202".into() },
-        Word::Refused if site.kind == Kind::Webhook => Outcome::not_sent("HTTP 400"),
-        Word::Refused => Outcome::Rejected { reason: "refused".into(), by: Judge::Receiver },
+    }
+
+    /// What the receiver says of a command, else this word about it.
+    pub(super) fn said_of(&self, id: &str, word: &str) -> Vec<u8> {
+        let says = self.watch.meant(id).and_then(|meant| meant.says.clone());
+        says.unwrap_or_else(|| format!("{word} {id}").into_bytes())
+    }
+
+    /// Why the receiver refuses a command.
+    pub(super) fn why_refused(&self, id: &str) -> String {
+        let says = self.watch.meant(id).and_then(|meant| meant.says.as_deref());
+        says.map_or_else(|| "refused".into(), |says| String::from_utf8_lossy(says).into_owned())
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use counterfoil_core::domain::{Destination, IdRefused};
 
 use super::dice::Dice;
+use super::flow::SimFlows;
 use super::operator::Person;
 use super::site;
 use super::spell::Spell;
@@ -105,7 +106,9 @@ pub(super) struct Plan {
     pub(super) sites: Vec<Arc<Site>>,
     pub(super) orders: Vec<Order>,
     pub(super) relays: usize,
-    /// How far the wall clock of each relay is off, in microseconds.
+    /// Processes that decide workflows; they come after the relays.
+    pub(super) runners: usize,
+    /// How far the wall clock of each process is off, in microseconds.
     pub(super) skews: Vec<i64>,
     pub(super) workers: usize,
     pub(super) poll_ms: u64,
@@ -132,7 +135,7 @@ const SKEW_MAX: u64 = 900_000;
 impl Plan {
     /// # Errors
     /// A name that breaks a rule, which none of the plan's does.
-    pub(super) fn draw(seed: u64) -> Result<Self, IdRefused> {
+    pub(super) fn draw(seed: u64, flows: Option<&SimFlows>) -> Result<Self, IdRefused> {
         let dice = &mut Dice::new(seed, 1);
         let heal_ms = dice.between(30_000, 180_000);
         let rates = Rates::draw(dice);
@@ -150,6 +153,7 @@ impl Plan {
         let mut plan = Self {
             orders,
             relays,
+            runners: 0,
             skews: (0..relays).map(|_| skew(dice)).collect(),
             workers: dice.place(12) + 2,
             poll_ms: dice.between(200, 5_000),
@@ -162,8 +166,37 @@ impl Plan {
             outage: draw_outage(dice, heal_ms, &sites),
             sites,
         };
+        if let Some(flows) = flows {
+            plan.add_flows(flows, &mut Dice::new(seed, 3));
+        }
         plan.spare_known_holes();
         Ok(plan)
+    }
+
+    /// Runners, and the receivers of their workflows' commands.
+    fn add_flows(&mut self, flows: &SimFlows, dice: &mut Dice) {
+        if flows.is_alone {
+            self.sites.clear();
+            self.orders.clear();
+            self.people.clear();
+        }
+        for name in &flows.receivers {
+            let kind = site::KINDS[dice.place(site::KINDS.len())];
+            self.sites.push(Arc::new(Site::draw(dice, kind, name.clone())));
+        }
+        if self.sites.is_empty() {
+            // A relay serves at least one.
+            self.relays = 0;
+            self.skews.clear();
+        }
+        self.spells = Spell::draw_all(dice, self.sites.len(), self.heal_ms);
+        self.outage = draw_outage(dice, self.heal_ms, &self.sites);
+        self.runners = dice.place(3) + 1;
+        let skewed = self.skews.iter().any(|skew| *skew != 0);
+        for _ in 0..self.runners {
+            let off = if skewed { dice.between(0, 2 * SKEW_MAX) } else { SKEW_MAX };
+            self.skews.push(i64::try_from(off).unwrap_or(0) - i64::try_from(SKEW_MAX).unwrap_or(0));
+        }
     }
 
     /// Leaves out what is known not to hold; `docs/simulator.md` says why.

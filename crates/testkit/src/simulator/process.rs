@@ -1,4 +1,4 @@
-//! One relay process: a tokio runtime of its own, whose time the world drives.
+//! One process: a tokio runtime of its own, whose time the world drives.
 //!
 //! Guarantees: it runs until its next timer or its next request, no further; stopped, its timers
 //! stand still; dropped, nothing of it runs again. Does not: share a timer with another process.
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::RelayEnded;
+use super::ProcessEnded;
 use super::request::Mailbox;
 use super::world::Event;
 use crate::MemoryStore;
@@ -30,7 +30,7 @@ pub(super) enum Pause {
     Suspended,
 }
 
-/// A relay process.
+/// A relay or a runner.
 pub(super) struct Process {
     /// Unlike any other's of the run.
     pub(super) pid: u64,
@@ -45,7 +45,7 @@ pub(super) struct Process {
     stop: Option<oneshot::Sender<()>>,
     born: Instant,
     born_ms: u64,
-    root: Option<JoinHandle<RelayEnded>>,
+    root: Option<JoinHandle<ProcessEnded>>,
     runtime: Runtime,
 }
 
@@ -54,7 +54,7 @@ impl Process {
     ///
     /// # Errors
     /// The runtime cannot be made.
-    pub(super) fn spawn<F: Future<Output = RelayEnded> + Send + 'static>(
+    pub(super) fn spawn<F: Future<Output = ProcessEnded> + Send + 'static>(
         pid: u64,
         mailbox: Arc<Mailbox>,
         store: MemoryStore,
@@ -71,10 +71,10 @@ impl Process {
         let born = Instant::now();
         let _ = mailbox.clock.born.set((born, now_ms));
         let (stop, stopped) = oneshot::channel();
-        let relay = start(stopped);
+        let life = start(stopped);
         let ended = Arc::clone(&mailbox);
         let root = runtime.spawn(async move {
-            let end = relay.await;
+            let end = life.await;
             ended.halt();
             end
         });
@@ -128,15 +128,15 @@ impl Process {
         }
     }
 
-    /// Asks the relay to stop.
+    /// Asks it to stop.
     pub(super) fn stop(&mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
     }
 
-    /// How the relay ended, if it did: by itself, with an error, or by a panic.
-    pub(super) fn ended(&mut self) -> Option<Result<RelayEnded, String>> {
+    /// How it ended, if it did: by itself, with an error, or by a panic.
+    pub(super) fn ended(&mut self) -> Option<Result<ProcessEnded, String>> {
         let root = self.root.take_if(|root| root.is_finished())?;
         Some(self.runtime.block_on(root).map_err(|why| why.to_string()))
     }

@@ -67,10 +67,10 @@ impl World<'_> {
         let believed = self.plan.sites[place].asked.is_some_and(|asked| asked.in_words);
         let answer = match told {
             Told::Done => Answer::Done {
-                result: ResultBody::whole(format!("done {id}")),
+                result: ResultBody::whole(self.said_of(&id, "done")),
                 evidence: "HTTP 200".into(),
             },
-            Told::Refused => Answer::Refused { reason: "refused".into() },
+            Told::Refused => Answer::Refused { reason: self.why_refused(&id) },
             Told::InProgress => Answer::InProgress { retry_after: None },
             Told::NotThere => Answer::NotThere { believed, reason: "no such key".into() },
         };

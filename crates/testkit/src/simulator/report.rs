@@ -75,7 +75,7 @@ impl World<'_> {
         }
         let report = Report {
             outcome,
-            result: Some(format!("done {id}").into_bytes()),
+            result: Some(self.said_of(&id, "done")),
             evidence: Some("the job said so".into()),
             source: "report".into(),
             token,
@@ -94,6 +94,7 @@ impl World<'_> {
         }
         let n = self.watch.n_of(&id);
         self.judge_app(&|changed, _| Some(changed) == n);
+        self.judge_histories();
         let fits = match reported {
             Reported::Recorded => token.is_none() && !contradicts,
             Reported::Repeated => token.is_none(),

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use counterfoil_core::domain::{Answer, Contract, Destination, Micros, Outcome, Token};
+use counterfoil_core::domain::{Answer, Contract, Destination, Micros, Outcome, Span, Token};
 use counterfoil_core::port::store::{Declared, Exchange, Exchanged, StoreError, Swept};
+use counterfoil_core::port::workflow::{Kept, Quarantine, Step, StepRefused};
 use counterfoil_core::port::{Announce, Notice};
 use tokio::sync::{Notify, oneshot};
 
@@ -24,6 +25,9 @@ pub(super) enum Write {
     Sweep(usize, Option<Announce>),
     Declare(Destination, Box<Contract>, bool),
     Pause(Destination, String, String),
+    Steps(Vec<Step>),
+    Quarantine(Quarantine),
+    Keep(usize, Span),
 }
 
 /// What a write did.
@@ -33,6 +37,9 @@ pub(super) enum Written {
     Swept(Swept),
     Declared(Declared),
     Paused(bool),
+    Steps(Vec<Result<(), StepRefused>>),
+    Quarantined(bool),
+    Kept(Kept),
 }
 
 /// Where the answer of a write goes.

@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 use super::request::{Mailbox, Write, Written};
 use crate::MemoryStore;
 
-/// The store that a simulated relay works with.
+/// The store that a simulated process works with.
 #[derive(Clone)]
 pub struct SimStore {
     pub(super) inner: MemoryStore,
@@ -32,14 +32,14 @@ pub struct SimStore {
 }
 
 impl SimStore {
-    async fn write(&self, write: Write) -> Result<Written, StoreError> {
+    pub(super) async fn write(&self, write: Write) -> Result<Written, StoreError> {
         let (reply, hear) = oneshot::channel();
         self.mailbox.write(write, reply);
         let gone = |_| StoreError::Broken("the world ended".into());
         hear.await.map_err(gone)?
     }
 
-    fn readable(&self) -> Result<(), StoreError> {
+    pub(super) fn readable(&self) -> Result<(), StoreError> {
         if self.mailbox.fails(self.mailbox.read_fails) {
             return Err(StoreError::Unavailable("simulated".into()));
         }
@@ -47,7 +47,7 @@ impl SimStore {
     }
 }
 
-fn strange<T>() -> Result<T, StoreError> {
+pub(super) fn strange<T>() -> Result<T, StoreError> {
     Err(StoreError::Broken("the world answered another write".into()))
 }
 
@@ -77,6 +77,7 @@ impl Store for SimStore {
         after: i64,
         limit: usize,
     ) -> Result<Vec<EventRow>, StoreError> {
+        self.readable()?;
         self.inner.load(stream, after, limit).await
     }
 

@@ -28,6 +28,7 @@ impl World<'_> {
                 Doing::Pause(place) => self.pauses(acting.person, *place, true),
                 Doing::Resume(place) => self.pauses(acting.person, *place, false),
             }
+            self.judge_histories();
             self.hint();
         }
         if !acting.is_heard && acting.again < AGAIN_MAX && self.broken.is_none() {

@@ -43,6 +43,8 @@ pub(super) struct Meant {
     /// The lane that it belongs to.
     pub(super) lane: Option<Lane>,
     pub(super) body: Vec<u8>,
+    /// What the receiver says of it: the result, or why it refuses; `None`: some words.
+    pub(super) says: Option<Vec<u8>>,
 }
 
 /// The judge of one run.

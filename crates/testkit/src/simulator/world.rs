@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::breaker::Breakers;
 use super::dice::Dice;
+use super::flows::Flows;
 use super::lane::Arrivals;
 use super::network::{Flight, Job};
 use super::operator::Acting;
@@ -45,6 +46,7 @@ pub(super) enum Event {
     Work(Job),
     Post(Posting),
     Record { order: usize },
+    Input { place: usize, again: bool },
     Step(ClockStep),
     Operate { person: usize },
     Act(Acting),
@@ -89,12 +91,20 @@ pub(super) struct World<'a> {
     pub(super) dark_until_ms: u64,
     pub(super) pids: u64,
     at_rest_since: Option<u64>,
+    /// From when on a healthy world must come to rest.
+    pub(super) rest_from_ms: u64,
     pub(super) starter: &'a dyn StartRelay,
+    pub(super) flows: Option<Flows<'a>>,
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(seed: u64, start: &'a dyn StartRelay) -> Result<Self, String> {
-        let plan = Plan::draw(seed).map_err(|why| why.to_string())?;
+    pub(super) fn new(
+        seed: u64,
+        start: &'a dyn StartRelay,
+        flows: Option<Flows<'a>>,
+    ) -> Result<Self, String> {
+        let given = flows.as_ref().map(|flows| &flows.given);
+        let plan = Plan::draw(seed, given).map_err(|why| why.to_string())?;
         let machine = Arc::new(Machine::default());
         let clock = Arc::new(ProcessClock::new(Arc::clone(&machine), 0));
         let receivers = plan.sites.iter().map(|site| Receiver::new(site.folds, site.reports));
@@ -104,7 +114,7 @@ impl<'a> World<'a> {
             now_ms: 0,
             machine,
             healthy: Arc::default(),
-            slots: (0..plan.relays).map(|_| None).collect(),
+            slots: (0..plan.relays + plan.runners).map(|_| None).collect(),
             app: MemoryStore::new(SimClock(clock)),
             receivers: receivers.collect(),
             watch: Watch::default(),
@@ -122,8 +132,10 @@ impl<'a> World<'a> {
             dark_until_ms: 0,
             pids: 0,
             at_rest_since: None,
+            rest_from_ms: plan.heal_ms,
             plan,
             starter: start,
+            flows,
         };
         world.begin();
         Ok(world)
@@ -137,7 +149,7 @@ impl<'a> World<'a> {
         for step in self.plan.clock_steps.clone() {
             self.at(step.at_ms, Event::Step(step));
         }
-        for slot in 0..self.plan.relays {
+        for slot in 0..self.slots.len() {
             let at = self.dice.delay(5_000);
             self.at(at, Event::Start { slot });
         }
@@ -149,6 +161,7 @@ impl<'a> World<'a> {
             self.at(at, Event::Operate { person });
         }
         self.at(self.plan.heal_ms, Event::Heal);
+        self.begin_flows();
     }
 
     pub(super) fn at(&mut self, at_ms: u64, event: Event) {
@@ -253,6 +266,7 @@ impl<'a> World<'a> {
             Event::Work(job) => self.works(&job),
             Event::Post(posting) => self.posted(posting),
             Event::Record { order } => self.record(order),
+            Event::Input { place, again } => self.send_input(place, again),
             Event::Step(step) => self.step_clock(step),
             Event::Operate { person } => self.operate(person),
             Event::Act(acting) => self.acts(acting),
@@ -268,20 +282,27 @@ impl<'a> World<'a> {
         if !self.is_healthy() {
             return false;
         }
-        if self.watch.is_at_rest() && self.watch.commands() == self.plan.orders.len() {
+        let recorded = self.watch.commands() >= self.plan.orders.len();
+        if self.watch.is_at_rest() && recorded && self.flows_rest() {
             let since = *self.at_rest_since.get_or_insert(self.now_ms);
             return self.now_ms >= since + WATCHED_MS && !self.is_in_flight();
         }
         self.at_rest_since = None;
-        let late = self.now_ms > self.plan.heal_ms + REST_WITHIN_MS;
+        let late = self.now_ms > self.rest_from_ms + REST_WITHIN_MS;
         if late {
-            let what = self.watch.restless();
+            let what = format!("{}{}", self.watch.restless(), self.flows_restless());
             self.breaks(Broken::new("in a healthy world each command ends or is parked", what));
         }
         late
     }
 
-    fn is_in_flight(&self) -> bool {
+    /// When the user's own process sends the next input.
+    pub(super) fn next_sent_ms(&self) -> Option<u64> {
+        let sends = |event: &Event| matches!(event, Event::Input { again: false, .. });
+        self.events.iter().find(|(_, event)| sends(event)).map(|((at, _), _)| *at)
+    }
+
+    pub(super) fn is_in_flight(&self) -> bool {
         let flies =
             |event: &Event| matches!(event, Event::Arrive(_) | Event::Work(_) | Event::Act(_));
         self.events.values().any(flies)
@@ -299,8 +320,10 @@ impl<'a> World<'a> {
 
     pub(super) fn into_run(self) -> Run {
         let digest = self.trace.digest();
+        let told = self.flows_told();
+        let again = super::again(self.seed);
         let broken = self.broken.map(|broken| (broken, self.trace.last()));
         let (seed, steps, coverage) = (self.seed, self.steps, self.coverage);
-        Run { seed, digest, steps, coverage, broken, trace: self.trace.into_text() }
+        Run { seed, digest, steps, coverage, broken, trace: self.trace.into_text(), told, again }
     }
 }

@@ -8,13 +8,15 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use counterfoil_core::domain::{Delivery, Outcome, State};
-use counterfoil_core::port::Store;
 use counterfoil_core::port::store::{Ended, Exchange, Settled, StoreError};
+use counterfoil_core::port::workflow::Step;
+use counterfoil_core::port::{Store, Workflows};
 
 use super::Broken;
 use super::judge::Scene;
 use super::request::{Issued, Write, WriteReply, Written};
 use super::world::{Event, World};
+use crate::MemoryStore;
 
 /// The longest that a slow disk takes.
 const SLOW_MS: u64 = 12_000;
@@ -47,6 +49,31 @@ pub(super) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
+    }
+}
+
+impl Write {
+    /// Does it.
+    async fn apply(&self, store: &MemoryStore) -> Result<Written, StoreError> {
+        match self {
+            Self::Exchange(exchange) => {
+                store.exchange(exchange.clone()).await.map(Written::Exchange)
+            }
+            Self::Sweep(limit, announce) => {
+                store.sweep(*limit, announce.clone()).await.map(Written::Swept)
+            }
+            Self::Declare(destination, contract, replace) => {
+                store.declare(destination, contract, *replace).await.map(Written::Declared)
+            }
+            Self::Pause(destination, actor, reason) => {
+                store.pause(destination, actor, reason).await.map(Written::Paused)
+            }
+            Self::Steps(steps) => store.steps(steps.clone()).await.map(Written::Steps),
+            Self::Quarantine(aside) => {
+                store.quarantine(aside.clone()).await.map(Written::Quarantined)
+            }
+            Self::Keep(limit, after) => store.keep_inputs(*limit, *after).await.map(Written::Kept),
+        }
     }
 }
 
@@ -108,24 +135,16 @@ impl World<'_> {
         }
         let store = process.store.clone();
         let Committing { write, reply, issued, is_not_known, answer_ms, .. } = committing;
-        let result = match &write {
-            Write::Exchange(exchange) => {
-                at_once(store.exchange(exchange.clone())).map(|done| done.map(Written::Exchange))
-            }
-            Write::Sweep(limit, announce) => {
-                at_once(store.sweep(*limit, announce.clone())).map(|it| it.map(Written::Swept))
-            }
-            Write::Declare(destination, contract, replace) => {
-                at_once(store.declare(destination, contract, *replace))
-                    .map(|it| it.map(Written::Declared))
-            }
-            Write::Pause(destination, actor, reason) => {
-                at_once(store.pause(destination, actor, reason)).map(|it| it.map(Written::Paused))
-            }
-        };
+        let result = at_once(write.apply(&store));
         let result = result.unwrap_or_else(|| Err(StoreError::Broken("it waits".into())));
         if matches!(&write, Write::Exchange(_)) {
             self.trace.line(self.now_ms, format_args!("relay {pid} exchanges"));
+        }
+        self.tell_steps(&self.name(slot, pid), &write, &result);
+        self.meet_commands();
+        self.judge_histories();
+        if self.broken.is_some() {
+            return;
         }
         self.judge_settles(&write, &result);
         self.judge_granted((slot, pid), &write, &issued, &result, is_not_known);
@@ -170,7 +189,12 @@ impl World<'_> {
         let Ok(now) = store.now() else { return Vec::new() };
         let own = match write {
             Write::Exchange(exchange) => self.own(exchange),
-            Write::Sweep(..) | Write::Declare(..) | Write::Pause(..) => BTreeSet::new(),
+            Write::Steps(steps) => self.taken_back(steps),
+            Write::Sweep(..)
+            | Write::Declare(..)
+            | Write::Pause(..)
+            | Write::Quarantine(_)
+            | Write::Keep(..) => BTreeSet::new(),
         };
         let is_sweep = matches!(write, Write::Sweep(..));
         let allowed = |n: i64, before: Option<&Delivery>| {
@@ -203,6 +227,13 @@ impl World<'_> {
         });
         let renewals = exchange.renewals.iter().filter(|it| is_newest(it.n, it.token));
         settles.map(|it| it.claimed.delivery.n).chain(renewals.map(|it| it.n)).collect()
+    }
+
+    /// What steps cancel.
+    fn taken_back(&self, steps: &[Step]) -> BTreeSet<i64> {
+        let decisions = steps.iter().flat_map(|step| &step.decisions);
+        let ids = decisions.flat_map(|decision| &decision.cancel);
+        ids.filter_map(|id| self.watch.n_of(id.as_str())).collect()
     }
 
     /// A settle of an older token is ignored, unless it says completed.

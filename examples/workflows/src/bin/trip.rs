@@ -5,37 +5,9 @@
 //! Without arguments it shows itself; `trip STORE LEDGER PREFIX COUNT` works on a site, and may be
 //! killed and started again.
 
-use counterfoil::workflow::{InputKind, NewInput, Saga, Step, Unnamed};
-use counterfoil::{CommandRefused, Span, Stream};
-use serde::{Deserialize, Serialize};
-use workflows::{Failure, Ledger, Posting, Site, run};
-
-#[derive(Serialize, Deserialize)]
-struct Trip {
-    airline: String,
-    hotel: String,
-}
-
-fn pay(from: &str, to: &str, amount: i64) -> Result<Unnamed, CommandRefused> {
-    let (from, to) = (from.to_owned(), to.to_owned());
-    Unnamed::json("ledger", "post", &Posting { from, to, amount })
-}
-
-fn trip() -> Saga<Trip> {
-    Saga::new("trip")
-        .step(
-            Step::new("budget", |_: &Trip, _| pay("ann", "budget", 100))
-                .undo(|_, _| pay("budget", "ann", 100)),
-        )
-        .group(vec![
-            Step::new("flight", |trip: &Trip, _| pay("budget", &trip.airline, 60))
-                .undo(|trip, _| pay(&trip.airline, "budget", 60)),
-            Step::new("hotel", |trip: &Trip, _| pay("budget", &trip.hotel, 30))
-                .undo(|trip, _| pay(&trip.hotel, "budget", 30)),
-        ])
-        .wait("approve", Span::from_secs(1))
-        .step(Step::new("fee", |_: &Trip, _| pay("budget", "agency", 10)))
-}
+use counterfoil::Stream;
+use counterfoil::workflow::{InputKind, NewInput};
+use workflows::{Failure, Ledger, Site, Trip, run, trip};
 
 fn input(stream: &Stream, id: &str, kind: InputKind, name: &str, body: &[u8]) -> NewInput {
     let (stream, id, name) = (stream.clone(), id.to_owned(), name.to_owned());

@@ -1,4 +1,4 @@
-//! Simulated days of real relays: `simulate --seeds N [--seed S] [--trace]`.
+//! Simulated days of real relays and runners: `simulate --seeds N [--seed S] [--trace]`.
 //!
 //! Guarantees: runs seeds S, S+1, … on every core, prints how far it is on stderr and a summary on
 //! stdout; exit 1 if a rule broke, or if a thousand seeds or more missed something that they are
@@ -6,15 +6,16 @@
 
 #![allow(clippy::print_stdout, reason = "the summary is what it is run for")]
 
-#[path = "../tests/it/simulated_relay.rs"]
-mod simulated_relay;
+mod built_in;
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use counterfoil_testkit::simulator::{Coverage, Run, plan_of, simulate};
+use counterfoil::testing::simulation::{
+    Coverage, Run, Runners, SimFlows, plan_of, simulate, simulate_flows, start_relay,
+};
 
 /// So many broken seeds are enough.
 const ENOUGH: usize = 10;
@@ -67,15 +68,25 @@ impl Sum {
     }
 }
 
-fn work(wish: &Wish, next: &AtomicU64, sum: &Mutex<Sum>) {
+/// The day of a seed, with the workflows that it has.
+fn day(seed: u64, runners: &Runners) -> (Run, Option<SimFlows>) {
+    let flows = built_in::flows(seed).ok().flatten();
+    let run = match flows.clone() {
+        Some(flows) => simulate_flows(seed, flows, &start_relay, runners),
+        None => simulate(seed, &start_relay),
+    };
+    (run, flows)
+}
+
+fn work(wish: &Wish, runners: &Runners, next: &AtomicU64, sum: &Mutex<Sum>) {
     loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         if at >= wish.seeds {
             return;
         }
-        let mut run = simulate(wish.first + at, &simulated_relay::start);
+        let (mut run, flows) = day(wish.first + at, runners);
         if wish.trace {
-            println!("{}\n{}", plan_of(run.seed), run.trace);
+            println!("{}\n{}", plan_of(run.seed, flows.as_ref()), run.trace);
         }
         run.trace = String::new();
         let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,11 +108,18 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let runners = match built_in::programs() {
+        Ok(programs) => Runners::of(programs),
+        Err(why) => {
+            eprintln!("error: {why}");
+            return ExitCode::from(2);
+        }
+    };
     let (next, sum, began) = (AtomicU64::new(0), Mutex::new(Sum::default()), Instant::now());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..cores {
-            scope.spawn(|| work(&wish, &next, &sum));
+            scope.spawn(|| work(&wish, &runners, &next, &sum));
         }
     });
     let mut sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +130,7 @@ fn main() -> ExitCode {
     let Sum { runs, steps, coverage, broken } = &sum;
     let took = began.elapsed().as_secs_f64();
     println!("{runs} seeds, {steps} steps in {took:.1} s, {} broken\n{coverage}", broken.len());
-    if let (1, Some(run)) = (wish.seeds, Some(simulate(wish.first, &simulated_relay::start))) {
+    if let (1, Some(run)) = (wish.seeds, Some(day(wish.first, &runners).0)) {
         println!("trace {}", run.digest);
     }
     let missing = if *runs < MANY { Vec::new() } else { coverage.missing() };
