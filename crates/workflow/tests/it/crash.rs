@@ -1,0 +1,149 @@
+//! A runner that is killed at any statement of its transactions on PostgreSQL.
+//!
+//! It reaches the server through a proxy, which counts its statements and kills it before the one
+//! that is asked for goes on. This test program runs itself as the process that dies. On a file the
+//! store's own tests do the same.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use counterfoil_postgres::PostgresStore;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::crash_scene as scene;
+use super::server::{Schema, url};
+
+const URL: &str = "COUNTERFOIL_TEST_CRASH_URL";
+const SCHEMA: &str = "COUNTERFOIL_TEST_CRASH_SCHEMA";
+
+/// The child's part; it does nothing where it is run as a test.
+#[tokio::test]
+async fn plays_a_runner() {
+    let (Ok(url), Ok(schema)) = (std::env::var(URL), std::env::var(SCHEMA)) else { return };
+    let mut options = counterfoil_postgres::Options::default();
+    options.schema = schema;
+    scene::play(PostgresStore::open(&url, options).await.unwrap()).await;
+}
+
+/// Who dies, and how many statements later.
+#[derive(Default)]
+struct Victim {
+    child: Option<Child>,
+    left: u32,
+}
+
+impl Victim {
+    /// Whether the statement goes on; the victim is dead where it does not.
+    fn passes(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0
+            && let Some(child) = &mut self.child
+        {
+            child.kill().unwrap();
+        }
+        self.left > 0
+    }
+}
+
+/// A proxy that counts statements.
+struct Proxy {
+    port: u16,
+    victim: Arc<Mutex<Victim>>,
+}
+
+impl Proxy {
+    async fn new() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let victim = Arc::new(Mutex::new(Victim::default()));
+        let of = Arc::clone(&victim);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(server()).await.unwrap();
+                let ((from, mut to), (mut back, forth)) = (client.into_split(), server.into_split());
+                tokio::spawn(counted(from, forth, Arc::clone(&of)));
+                tokio::spawn(async move { tokio::io::copy(&mut back, &mut to).await });
+            }
+        });
+        Self { port, victim }
+    }
+
+    fn url(&self) -> String {
+        url().replacen(&server(), &format!("127.0.0.1:{}", self.port), 1)
+    }
+
+    /// Whether a runner was killed before its statement of this number; else it came to its end.
+    async fn is_killed_at(&self, schema: &str, point: u32) -> bool {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "crash::plays_a_runner", "--nocapture"]);
+        child.env(URL, self.url()).env(SCHEMA, schema);
+        child.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut victim = self.victim.lock().unwrap();
+        let child = child.spawn().unwrap();
+        *victim = Victim { child: Some(child), left: point };
+        drop(victim);
+        loop {
+            let mut victim = self.victim.lock().unwrap();
+            let ended = victim.child.as_mut().unwrap().try_wait().unwrap();
+            drop(victim);
+            if let Some(status) = ended {
+                let killed = std::os::unix::process::ExitStatusExt::signal(&status) == Some(9);
+                assert!(killed || status.success(), "{status:?}");
+                return killed;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// Host and port of the server.
+fn server() -> String {
+    let url = url();
+    let at = url.rsplit_once('@').map_or(url.as_str(), |(_, at)| at);
+    at.split(['/', '?']).next().unwrap().to_owned()
+}
+
+/// Hands on message by message, the first of which has no kind, until the victim is dead.
+async fn counted(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, victim: Arc<Mutex<Victim>>) {
+    let (mut text, mut has_begun) = (Vec::new(), false);
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        text.extend_from_slice(&buffer[..count]);
+        while let Some((kind, size)) = message(&text, has_begun) {
+            let is_statement = matches!(kind, b'E' | b'Q');
+            if is_statement && !victim.lock().unwrap().passes() {
+                return;
+            }
+            let message: Vec<u8> = text.drain(..size).collect();
+            if to.write_all(&message).await.is_err() {
+                return;
+            }
+            has_begun = true;
+        }
+    }
+}
+
+/// The kind and the size of the first message, if all of it is there.
+fn message(text: &[u8], has_begun: bool) -> Option<(u8, usize)> {
+    let head = usize::from(has_begun);
+    let length: [u8; 4] = text.get(head..head + 4)?.try_into().ok()?;
+    let size = head + u32::from_be_bytes(length) as usize;
+    (text.len() >= size).then(|| (if has_begun { text[0] } else { 0 }, size))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_runner_that_is_killed_at_any_statement_does_each_input_once() {
+    let proxy = Proxy::new().await;
+    let schema = Schema::new().await;
+    let open = || async { PostgresStore::open(&url(), schema.options()).await.unwrap() };
+    let other = Schema::new().await;
+    let undisturbed = PostgresStore::open(&url(), other.options()).await.unwrap();
+    let wanted = scene::undisturbed(&undisturbed).await;
+    let store = open().await;
+    let run = async |point| proxy.is_killed_at(&schema.0, point).await;
+    let deaths = scene::killed_at_every_point(&store, run).await;
+    assert!(deaths > 100, "{deaths} points");
+    assert_eq!(scene::history(&open().await).await, wanted, "after {deaths} deaths");
+}
