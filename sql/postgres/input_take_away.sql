@@ -1,5 +1,5 @@
--- by input_pkey, stream_pkey and event_pkey, each looked up by its key: an input of a stream that is
--- a service's own.
+-- by input_pkey, stream_pkey and event_pkey, each looked up by its key: an input of a stream that
+-- is a service's own.
 DELETE FROM cf.input i WHERE i.stream = $1::text AND i.id = $2::text
   AND NOT EXISTS (SELECT 1 FROM cf.stream s
     WHERE s.stream = $1::text AND s.workflow IS NOT NULL OFFSET 0)

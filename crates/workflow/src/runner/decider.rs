@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A function is looked at so often within its time. Looks are counted and not the clock, so that a
+/// A function is looked at so often within its time. Looks are counted beside the clock, so that a
 /// process that stood still for hours blames no function.
 const LOOKS: u32 = 8;
 
@@ -103,8 +103,9 @@ impl Decider {
                     let since = at.as_ref().map(|at| at.since);
                     looks = if since == seen { looks + 1 } else { 0 };
                     seen = since;
-                    if looks >= LOOKS && at.is_some() {
-                        return Err(self.leave(at, Some(self.at_most)));
+                    let late = at.filter(|at| at.since.elapsed() > self.at_most);
+                    if looks >= LOOKS && late.is_some() {
+                        return Err(self.leave(late, Some(self.at_most)));
                     }
                 }
             }

@@ -4,6 +4,8 @@
 //! that is asked for goes on. This test program runs itself as the process that dies. On a file the
 //! store's own tests do the same.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -17,6 +19,7 @@ use super::server::{Schema, url};
 
 const URL: &str = "COUNTERFOIL_TEST_CRASH_URL";
 const SCHEMA: &str = "COUNTERFOIL_TEST_CRASH_SCHEMA";
+const OPEN: &str = "the store is open";
 
 /// The child's part; it does nothing where it is run as a test.
 #[tokio::test]
@@ -24,7 +27,11 @@ async fn plays_a_runner() {
     let (Ok(url), Ok(schema)) = (std::env::var(URL), std::env::var(SCHEMA)) else { return };
     let mut options = counterfoil_postgres::Options::default();
     options.schema = schema;
-    scene::play(PostgresStore::open(&url, options).await.unwrap()).await;
+    let store = PostgresStore::open(&url, options).await.unwrap();
+    // The statements are counted from here.
+    println!("\n{OPEN}");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    scene::play(store).await;
 }
 
 /// Who dies, and how many statements later.
@@ -37,10 +44,9 @@ struct Victim {
 impl Victim {
     /// Whether the statement goes on; the victim is dead where it does not.
     fn passes(&mut self) -> bool {
+        let Some(child) = &mut self.child else { return true };
         self.left = self.left.saturating_sub(1);
-        if self.left == 0
-            && let Some(child) = &mut self.child
-        {
+        if self.left == 0 {
             child.kill().unwrap();
         }
         self.left > 0
@@ -75,26 +81,24 @@ impl Proxy {
     }
 
     /// Whether a runner was killed before its statement of this number; else it came to its end.
-    async fn is_killed_at(&self, schema: &str, point: u32) -> bool {
+    fn is_killed_at(&self, schema: &str, point: u32) -> bool {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "crash::plays_a_runner", "--nocapture"]);
         child.env(URL, self.url()).env(SCHEMA, schema);
-        child.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut victim = self.victim.lock().unwrap();
-        let child = child.spawn().unwrap();
-        *victim = Victim { child: Some(child), left: point };
-        drop(victim);
-        loop {
-            let mut victim = self.victim.lock().unwrap();
-            let ended = victim.child.as_mut().unwrap().try_wait().unwrap();
-            drop(victim);
-            if let Some(status) = ended {
-                let killed = std::os::unix::process::ExitStatusExt::signal(&status) == Some(9);
-                assert!(killed || status.success(), "{status:?}");
-                return killed;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = child.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap() == OPEN), "it does not open the store");
+        let mut go_on = child.stdin.take().unwrap();
+        *self.victim.lock().unwrap() = Victim { child: Some(child), left: point };
+        go_on.write_all(b"\n").unwrap();
+        // Until it has ended, or is dead.
+        lines.for_each(drop);
+        let mut child = self.victim.lock().unwrap().child.take().unwrap();
+        let status = child.wait().unwrap();
+        let killed = status.signal() == Some(9);
+        assert!(killed || status.success(), "{status:?}");
+        killed
     }
 }
 
@@ -133,7 +137,7 @@ fn message(text: &[u8], has_begun: bool) -> Option<(u8, usize)> {
     (text.len() >= size).then(|| (if has_begun { text[0] } else { 0 }, size))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_runner_that_is_killed_at_any_statement_does_each_input_once() {
     let proxy = Proxy::new().await;
     let schema = Schema::new().await;
@@ -142,7 +146,7 @@ async fn a_runner_that_is_killed_at_any_statement_does_each_input_once() {
     let undisturbed = PostgresStore::open(&url(), other.options()).await.unwrap();
     let wanted = scene::undisturbed(&undisturbed).await;
     let store = open().await;
-    let run = async |point| proxy.is_killed_at(&schema.0, point).await;
+    let run = async |point| proxy.is_killed_at(&schema.0, point);
     let deaths = scene::killed_at_every_point(&store, run).await;
     assert!(deaths > 100, "{deaths} points");
     assert_eq!(scene::history(&open().await).await, wanted, "after {deaths} deaths");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{Command, Event, ReceiptOutcome};
 use counterfoil_core::port::store::Append;
-use counterfoil_core::port::{Actor, Store as _, Workflows};
+use counterfoil_core::port::{Actor, Workflows};
 use counterfoil_testkit::{Fault, MemoryStore, StepsFault};
 use counterfoil_workflow::runner::Options;
 

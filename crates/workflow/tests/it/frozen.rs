@@ -122,8 +122,9 @@ impl Drop for Other {
 
 impl Other {
     fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([&format!("-{name}"), &self.0.id().to_string()]);
-        assert!(sent.status().unwrap().success(), "kill -{name}");
+        let mut kill = Command::new("kill");
+        kill.args([&format!("-{name}"), &self.0.id().to_string()]);
+        assert!(kill.status().unwrap().success(), "kill -{name}");
     }
 }
 
