@@ -24,9 +24,7 @@ use counterfoil::testing::{Receiver, Script, ScriptedTransport};
 use counterfoil::workflow::{
     InputKind, NewInput, Runner, Saga, Status, Step, Unnamed, Workflow, Workflows,
 };
-use counterfoil::{
-    Contract, Destination, Idempotent, Judge, Outcome, Quiet, Span, Stream, Terms,
-};
+use counterfoil::{Contract, Destination, Idempotent, Judge, Outcome, Quiet, Span, Stream, Terms};
 use serde_json::{Value, json};
 
 const SERVER: &str = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable";
@@ -275,7 +273,7 @@ async fn a_saga_that_is_late_goes_back<S: Workflows>(site: Site<S>) {
 async fn a_late_step_that_was_sent_is_waited_for_and_undone<S: Workflows>(mut site: Site<S>) {
     site.idempotent = Idempotent::No;
     let saga = || {
-        let flight = ask("flight").within(Span::from_millis(1));
+        let flight = ask("flight").within(Span::from_secs(2));
         Saga::new("trip").step(ask("lock")).step(flight).step(ask("charge"))
     };
     site.start().await;
@@ -284,6 +282,7 @@ async fn a_late_step_that_was_sent_is_waited_for_and_undone<S: Workflows>(mut si
     site.decide(saga()).await;
     site.far.script(&site.id("flight").await.unwrap(), Script::lose_answer());
     assert_eq!(site.deliver("flight").await, "uncertain");
+    tokio::time::sleep(Duration::from_millis(2_100)).await;
     site.decide(saga()).await;
     assert_eq!(site.kinds().await, ["lock", "flight"], "nothing is undone in the dark");
     site.resolve("flight", Verdict::Completed { result: None }).await;

@@ -6,8 +6,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine, Snapshot,
-    Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
+    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 

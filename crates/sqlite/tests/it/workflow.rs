@@ -11,7 +11,8 @@ use counterfoil_core::domain::{
 use counterfoil_core::port::archive::{Buried, Kept};
 use counterfoil_core::port::store::{Append, Exchange, Recorded, Settled, WriteRefused};
 use counterfoil_core::port::workflow::{
-    Aside, Decision, DueFrom, DueInput, InputRefused, NewInput, Quarantine, Snapshot, Step, StepRefused,
+    Aside, Decision, DueFrom, DueInput, InputRefused, NewInput, Quarantine, Snapshot, Step,
+    StepRefused,
 };
 use counterfoil_core::port::{Act, Acted, Actor, Archive as _, Deed, Store as _, Workflows as _};
 use counterfoil_sqlite::{Outbox as _, SqliteStore, open_own};

@@ -137,9 +137,9 @@ impl Rows {
         let mut held = false;
         for stream in streams {
             let row = self.streams.get_mut(stream.as_str());
-            let lease = row.map(|row| &mut row.lease).filter(|lease| {
-                lease.as_ref().is_some_and(|(holds, _)| holds == owner)
-            });
+            let lease = row
+                .map(|row| &mut row.lease)
+                .filter(|lease| lease.as_ref().is_some_and(|(holds, _)| holds == owner));
             held |= lease.and_then(Option::take).is_some();
         }
         held

@@ -68,7 +68,11 @@ impl Proxy {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(server()).await.unwrap();
-                let ((from, mut to), (mut back, forth)) = (client.into_split(), server.into_split());
+                // Else each message waits for the answer to the one before.
+                client.set_nodelay(true).unwrap();
+                server.set_nodelay(true).unwrap();
+                let ((from, mut to), (mut back, forth)) =
+                    (client.into_split(), server.into_split());
                 tokio::spawn(counted(from, forth, Arc::clone(&of)));
                 tokio::spawn(async move { tokio::io::copy(&mut back, &mut to).await });
             }

@@ -59,7 +59,9 @@ async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again<S: Workflow
     scene.must_hold(fragile()).await;
 }
 
-async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing<S: Workflows>(site: Site<S>) {
+async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing<S: Workflows>(
+    site: Site<S>,
+) {
     let scene = site.scene.clone();
     let is_mended = Arc::new(AtomicBool::new(false));
     let fragile = || Fragile { is_mended: Arc::clone(&is_mended), is_endless: true };
@@ -89,7 +91,9 @@ async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing
     assert_eq!(scene.events("f-2").await.len(), 8);
 }
 
-async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input<S: Workflows>(site: Site<S>) {
+async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input<S: Workflows>(
+    site: Site<S>,
+) {
     let scene = site.scene.clone();
     let squatter = Command::json("t-1:5:0", "bank", "pay", &1).unwrap();
     scene.store.enqueue(vec![squatter]).await.unwrap();

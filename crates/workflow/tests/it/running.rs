@@ -126,7 +126,9 @@ async fn each_of_ten_thousand_signals_has_its_effect_once<S: Workflows>(site: Si
 }
 
 /// A hundred thousand timers are due at one moment: each rings once, and before it none does.
-async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each<S: Workflows>(site: Site<S>) {
+async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each<S: Workflows>(
+    site: Site<S>,
+) {
     let scene = site.scene.clone();
     const WORKFLOWS: usize = 400;
     const TIMERS: usize = 250;
@@ -151,7 +153,9 @@ async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each<S: Workfl
     }
 }
 
-async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once<S: Workflows>(site: Site<S>) {
+async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once<S: Workflows>(
+    site: Site<S>,
+) {
     let scene = site.scene.clone();
     let mut wanted = BTreeMap::new();
     for number in 0..100_usize {

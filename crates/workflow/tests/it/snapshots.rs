@@ -26,7 +26,9 @@ async fn signal<S: Workflows>(scene: &Scene<S>, id: &str, tally: Tally) -> Runne
 
 /// G3: a step costs the same at the tenth event and after a hundred thousand; counted in rows that
 /// are read, which no machine's mood changes.
-async fn a_step_after_a_hundred_thousand_events_reads_no_more_than_a_young_one<S: Workflows>(site: Site<S>) {
+async fn a_step_after_a_hundred_thousand_events_reads_no_more_than_a_young_one<S: Workflows>(
+    site: Site<S>,
+) {
     let scene = site.scene.clone();
     let long = || Tally { asks: false, events: 999, version: 1 };
     let short = || Tally { asks: false, events: 1, version: 1 };

@@ -42,11 +42,7 @@ async fn an_order<S: Workflows>(scene: &Scene<S>) {
     scene.idle(Order).await;
 }
 
-async fn verified<S: Workflows, W: Workflow>(
-    scene: &Scene<S>,
-    of: &str,
-    workflow: W,
-) -> Verified {
+async fn verified<S: Workflows, W: Workflow>(scene: &Scene<S>, of: &str, workflow: W) -> Verified {
     let programs = Programs::new().with(workflow).unwrap();
     verify(&scene.store, &programs, &stream(of)).await.unwrap().unwrap()
 }

@@ -34,14 +34,18 @@ async fn what_runs_stays_with_its_version_and_what_starts_gets_the_newest<S: Wor
     assert_eq!((scene.events("t-1").await.len(), scene.issued("t-1").await.len()), (3, 1));
     assert_eq!((scene.events("t-2").await.len(), scene.issued("t-2").await.len()), (4, 0));
 
+    // With both each goes on as it began, and what is new begins with the newest.
+    scene.start("t-3", "tally").await;
+    scene.signal("t-3", "b", "add").await;
     let both = scene.runner().workflow(Tally::new()).workflow(second()).build().unwrap();
-    assert_eq!(both.run_until_idle().await.unwrap().inputs, 1);
+    assert_eq!(both.run_until_idle().await.unwrap().inputs, 3);
     assert_eq!((scene.events("t-1").await.len(), scene.issued("t-1").await.len()), (5, 2));
+    assert_eq!((scene.events("t-3").await.len(), scene.issued("t-3").await.len()), (4, 0));
 
     let both = Programs::new().with(Tally::new()).unwrap().with(second()).unwrap();
     let mut all = Vec::new();
     verify_all(&scene.store, &both, Which::default(), |one| all.push(one)).await.unwrap();
-    assert!(all.len() == 2 && all.iter().all(counterfoil_workflow::verify::Verified::holds));
+    assert!(all.len() == 3 && all.iter().all(counterfoil_workflow::verify::Verified::holds));
     // The change under the old version's name would have been seen.
     let renamed = Tally { version: 1, ..second() };
     let renamed = Programs::new().with(renamed).unwrap();
