@@ -130,7 +130,8 @@ pub(crate) async fn history<S: Workflows>(store: &S) -> Vec<String> {
     for of in STREAMS {
         for event in events(store, of).await {
             let EventRow { seq, kind, cause, commands, body, decided, .. } = event;
-            let (body, decided) = (String::from_utf8(body).unwrap(), decided.map(without_times));
+            let decided = decided.as_deref().map(without_times);
+            let body = String::from_utf8(body).unwrap();
             lines.push(format!("{of} {seq} {kind} {cause:?} {commands} {body} {decided:?}"));
         }
         for issued in store.issued(&stream(of), (0, -1), 100).await.unwrap() {
@@ -142,8 +143,8 @@ pub(crate) async fn history<S: Workflows>(store: &S) -> Vec<String> {
 }
 
 /// What was said beside the events, but for when timers are due.
-fn without_times(decided: String) -> String {
-    let mut said: serde_json::Value = serde_json::from_str(&decided).unwrap();
+fn without_times(decided: &str) -> String {
+    let mut said: serde_json::Value = serde_json::from_str(decided).unwrap();
     for timer in said["set"].as_array_mut().into_iter().flatten() {
         timer["due_at"] = serde_json::Value::Null;
     }
