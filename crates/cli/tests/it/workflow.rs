@@ -1,7 +1,7 @@
 //! The verbs of workflows, by the program, the same on SQLite and PostgreSQL.
 //!
-//! Guarantees: an input is recorded once, and what waits is shown; each case runs on both. Does not:
-//! run a program; the examples do.
+//! Guarantees: an input is recorded once, and what waits is shown; each case runs on both. Does
+//! not: run a program; the examples do.
 
 use crate::program::{Desk, Said};
 use crate::server::Schema;

@@ -91,8 +91,8 @@ impl<S: Workflows> Runner<S> {
         Builder::new(store)
     }
 
-    /// Works until `stop` is ready; then ends what it is at within [`Options::drain`] and lets go of
-    /// the workflows that it has in memory, so that another runner need not wait for its leases.
+    /// Works until `stop` is ready; then ends what it is at within [`Options::drain`] and lets go
+    /// of the workflows that it has in memory, so that another runner need not wait for its leases.
     /// Must run inside a tokio runtime with time.
     ///
     /// Dropping the future abandons what is not committed; the inputs wait and are decided anew.

@@ -1,8 +1,8 @@
 //! Four sagas, their far end, and a runner that is killed at each of its points in turn.
 //!
 //! Guarantees: after each death every input waits or is decided, and after each that left something
-//! written the audit holds; a command's id is asked with one content for ever; the history of all is
-//! told line by line. Does not: kill; who calls it does.
+//! written the audit holds; a command's id is asked with one content for ever; the history of all
+//! is told line by line. Does not: kill; who calls it does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
