@@ -40,6 +40,8 @@ impl<'c> Group<'c> {
 
     /// The statement, prepared and held.
     pub(crate) fn sql(&mut self, sql: Sql) -> rusqlite::Result<&mut CachedStatement<'c>> {
+        #[cfg(test)]
+        crate::crash::point();
         self.held.get(sql)
     }
 

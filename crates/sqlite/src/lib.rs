@@ -11,6 +11,8 @@ mod claim;
 mod clock;
 mod commit_queue;
 mod connection;
+#[cfg(test)]
+mod crash;
 mod destination;
 mod enqueue;
 mod entry;

@@ -156,5 +156,10 @@ fn roll_back(connection: &Connection) {
 }
 
 fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
-    connection.prepare_cached(sql)?.execute([]).map(drop)
+    #[cfg(test)]
+    crate::crash::point();
+    let ran = connection.prepare_cached(sql)?.execute([]).map(drop);
+    #[cfg(test)]
+    crate::crash::point();
+    ran
 }

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: siblings do not depend on each other, engines not on stores, nothing on `testkit`
 //! but tests and the facade's feature for users' tests, and nothing on what stands outside
-//! `crates/`; a crate without a floor fails. A store's tests may run the real relay.
+//! `crates/`; a crate without a floor fails. A store's tests may run the real engines.
 //! Does not: look inside a crate; `core`'s two floors are held apart by `domain-purity`.
 
 use anyhow::{Context, Result};
@@ -17,8 +17,8 @@ const RULE: &str = "floor";
 const STORES: u8 = 2;
 const ENGINES: u8 = 3;
 
-/// Faults of a real server are tested with it.
-const RELAY: &str = "counterfoil-relay";
+/// Faults of a real store are tested with them.
+const RUN: [&str; 2] = ["counterfoil-relay", "counterfoil-workflow"];
 
 /// What users add.
 const FACADE: &str = "counterfoil";
@@ -94,7 +94,7 @@ fn refusal(of: (&str, u8), on: (&str, u8), only_in_tests: bool) -> Option<&'stat
     if of.0 == testkit && on.0 != "counterfoil-core" {
         return Some("testkit sees core only; use a port");
     }
-    if of.1 == STORES && on.0 == RELAY && only_in_tests {
+    if of.1 == STORES && RUN.contains(&on.0) && only_in_tests {
         return None;
     }
     if on.1 >= of.1 {

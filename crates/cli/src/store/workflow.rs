@@ -6,8 +6,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine, Snapshot,
-    Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
+    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -41,8 +41,12 @@ impl Workflows for OpenStore {
         each!(self, open => open.steps(steps).await)
     }
 
-    async fn quarantine(&self, quarantine: Quarantine) -> Result<bool, StoreError> {
+    async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {
         each!(self, open => open.quarantine(quarantine).await)
+    }
+
+    async fn let_go(&self, owner: &str, streams: &[Stream]) -> Result<(), StoreError> {
+        each!(self, open => open.let_go(owner, streams).await)
     }
 
     async fn retry_workflow(&self, stream: &Stream, actor: Actor) -> Result<bool, StoreError> {

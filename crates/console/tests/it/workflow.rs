@@ -5,7 +5,7 @@
 use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::port::Workflows;
-use counterfoil_core::port::workflow::Quarantine;
+use counterfoil_core::port::workflow::{Aside, Quarantine};
 use serde_json::json;
 
 use crate::client::{Answered, request, send};
@@ -75,7 +75,7 @@ async fn a_quarantined_one_is_taken_up_again<S: Workflows>(scene: Scene<S>) {
         reason: "it panicked".into(),
         input: "start".into(),
     };
-    assert!(scene.store.quarantine(quarantine).await.unwrap());
+    assert_eq!(scene.store.quarantine(quarantine).await.unwrap(), Aside::Workflow);
     let story = scene.get("/v1/workflows/t-1", &[EYE]).await.json();
     assert_eq!(story["status"], "quarantined");
     assert_eq!((&story["reason"], &story["input"]), (&json!("it panicked"), &json!("start")));
@@ -93,7 +93,7 @@ async fn a_list_goes_on_where_it_ended<S: Workflows>(scene: Scene<S>) {
             reason: "r".into(),
             input: String::new(),
         };
-        assert!(scene.store.quarantine(quarantine).await.unwrap());
+        assert_eq!(scene.store.quarantine(quarantine).await.unwrap(), Aside::Workflow);
     }
     let page = scene.get("/v1/workflows?limit=2&status=quarantined", &[EYE]).await.json();
     assert_eq!((page["workflows"].as_array().unwrap().len(), &page["next"]), (2, &json!("b")));

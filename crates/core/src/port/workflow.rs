@@ -13,8 +13,8 @@ use std::future::Future;
 
 pub use plan::PlannedStep;
 pub use rule::{
-    EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB, canceller, due_page,
-    expire_reason, keys,
+    EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB, SET_ASIDE_VERB, aside_reason,
+    canceller, due_page, expire_reason, keys,
 };
 
 use super::act::Actor;
@@ -239,6 +239,17 @@ pub struct Quarantine {
     pub input: String,
 }
 
+/// What became of a [`Quarantine`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aside {
+    /// Nothing: the workflow has moved.
+    Moved,
+    /// The workflow is set aside with its inputs.
+    Workflow,
+    /// The stream is a service's own and is left as it is: the input alone was taken away.
+    Input,
+}
+
 /// What the upkeep of inputs did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
@@ -370,14 +381,27 @@ pub trait Workflows: Store {
     ) -> impl Future<Output = Result<Vec<Result<(), StepRefused>>, StoreError>> + Send;
 
     /// Sets a workflow aside with its inputs, if it is where the caller says; a workflow that never
-    /// began gets its row so. `false`: it has moved.
+    /// began gets its row so. A stream with events of which the first is no start, and without the
+    /// row of a workflow, is a service's own: nothing becomes of it, and the input is taken away
+    /// alone, recorded as [`SET_ASIDE_VERB`] about its stream.
     ///
     /// # Errors
     /// [`StoreError`].
     fn quarantine(
         &self,
         quarantine: Quarantine,
-    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Aside, StoreError>> + Send;
+
+    /// Lets go of those of these workflows that `owner` holds, so that nobody waits for its leases
+    /// to run out. What another transaction is at work on may stay held.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn let_go(
+        &self,
+        owner: &str,
+        streams: &[Stream],
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Takes a quarantined workflow up again with its inputs; recorded with the actor as
     /// [`RETRY_VERB`]. `false`: it is not quarantined, or unknown. A workflow that never began

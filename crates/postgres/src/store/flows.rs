@@ -6,8 +6,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine, Snapshot,
-    Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
+    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -15,7 +15,7 @@ use super::{PostgresStore, snapshot};
 use crate::act;
 use crate::workflow::input::Send;
 use crate::workflow::keep::Keep;
-use crate::workflow::quarantine::{SetAside, TakeUp};
+use crate::workflow::quarantine::{LetGo, SetAside, TakeUp};
 use crate::workflow::step::Steps;
 use crate::workflow::{due, list};
 
@@ -57,8 +57,13 @@ impl Workflows for PostgresStore {
         self.write(Steps::new(&self.inner, steps)).await
     }
 
-    async fn quarantine(&self, quarantine: Quarantine) -> Result<bool, StoreError> {
-        self.write(SetAside(quarantine)).await
+    async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {
+        self.write(SetAside { store: &self.inner, quarantine }).await
+    }
+
+    async fn let_go(&self, owner: &str, streams: &[Stream]) -> Result<(), StoreError> {
+        let streams = streams.iter().map(Stream::as_str).collect();
+        self.write(LetGo { owner, streams }).await
     }
 
     async fn retry_workflow(&self, stream: &Stream, actor: Actor) -> Result<bool, StoreError> {

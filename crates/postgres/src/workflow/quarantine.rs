@@ -7,7 +7,9 @@
 use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::port::Actor;
-use counterfoil_core::port::workflow::{Quarantine, RETRY_VERB};
+use counterfoil_core::port::workflow::{
+    Aside, EXPIRE_ACTOR, Quarantine, RETRY_VERB, SET_ASIDE_VERB, aside_reason,
+};
 
 use crate::failure::Failure;
 use crate::group::Group;
@@ -24,26 +26,70 @@ const ASIDE: Statement = statement!("stream_aside");
 const FORGET: Statement = statement!("stream_forget");
 const RESTART: Statement = statement!("input_restart");
 const RETRY: Statement = statement!("stream_retry");
+const TAKE_AWAY: Statement = statement!("input_take_away");
+const LET_GO: Statement = statement!("stream_let_go");
 
 /// One workflow to be set aside.
-pub(crate) struct SetAside(pub(crate) Quarantine);
+pub(crate) struct SetAside<'a> {
+    pub(crate) store: &'a Inner,
+    pub(crate) quarantine: Quarantine,
+}
 
-impl Work for SetAside {
-    /// Whether it was where the caller said.
-    type Answer = bool;
+impl Work for SetAside<'_> {
+    type Answer = Aside;
 
-    async fn run(&self, tx: &Tx<'_>) -> Result<bool, Failure> {
-        let Quarantine { stream, program, expected_seq, reason, input } = &self.0;
+    async fn run(&self, tx: &Tx<'_>) -> Result<Aside, Failure> {
+        let Quarantine { stream, program, expected_seq, reason, input } = &self.quarantine;
         let (stream, name, version) =
             (stream.as_str(), program.name(), i64::from(program.version()));
         let input = Some(input.as_str()).filter(|input| !input.is_empty());
         let row: [&dyn crate::param::Param; 6] =
             [&stream, &name, &version, expected_seq, reason, &input];
         if tx.query(QUARANTINE, &row).await?.is_empty() {
-            return Ok(false);
+            return self.take_away(tx).await;
         }
         tx.execute(SERVE, &[&vec![stream], &vec![None::<&str>]]).await?;
-        Ok(true)
+        Ok(Aside::Workflow)
+    }
+}
+
+impl SetAside<'_> {
+    /// Where the stream is a service's own, the input alone goes.
+    async fn take_away(&self, tx: &Tx<'_>) -> Result<Aside, Failure> {
+        let Quarantine { stream, reason, input, .. } = &self.quarantine;
+        let gone = tx.query_opt(TAKE_AWAY, &[&stream.as_str(), input]).await?;
+        let Some(gone) = gone else { return Ok(Aside::Moved) };
+        let said = |at| string(&gone, at).unwrap_or_default();
+        let why = aside_reason(input, &said(0), &said(1), reason);
+        let group = Group::begin(tx, self.store).await?;
+        let about = stream.as_str();
+        let action = Action { verb: SET_ASIDE_VERB, about, actor: EXPIRE_ACTOR };
+        insert_action(&group, &action, Some(&why), (Some("waiting"), "gone")).await?;
+        Ok(Aside::Input)
+    }
+}
+
+/// Workflows of which their holder lets go.
+pub(crate) struct LetGo<'a> {
+    pub(crate) owner: &'a str,
+    pub(crate) streams: Vec<&'a str>,
+}
+
+impl Work for LetGo<'_> {
+    type Answer = ();
+
+    async fn run(&self, tx: &Tx<'_>) -> Result<(), Failure> {
+        tx.execute(LET_GO, &[&self.streams, &self.owner]).await?;
+        tx.has_news();
+        Ok(())
+    }
+
+    async fn look_again(&self, tx: &Tx<'_>) -> Result<Option<()>, Failure> {
+        self.run(tx).await.map(Some)
+    }
+
+    fn wakes(&self, (): &()) -> bool {
+        true
     }
 }
 

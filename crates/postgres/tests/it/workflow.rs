@@ -8,7 +8,7 @@ use counterfoil_core::domain::{
 };
 use counterfoil_core::port::store::{Append, Ended, Recorded, Settle, WriteRefused};
 use counterfoil_core::port::workflow::{
-    Decision, DueFrom, NewInput, Quarantine, Step, StepRefused,
+    Aside, Decision, DueFrom, NewInput, Quarantine, Step, StepRefused,
 };
 use counterfoil_core::port::{Actor, Store as _, Workflows as _};
 use counterfoil_postgres::PostgresStore;
@@ -97,7 +97,7 @@ pub(crate) async fn quarantine(store: &PostgresStore, of: &str, expected_seq: i6
     let (reason, input) = ("it panicked".to_owned(), String::new());
     let quarantine =
         Quarantine { stream: stream(of), program: program(), expected_seq, reason, input };
-    store.quarantine(quarantine).await.unwrap()
+    store.quarantine(quarantine).await.unwrap() == Aside::Workflow
 }
 
 fn signal(of: &str, id: &str) -> String {

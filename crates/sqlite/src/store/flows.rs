@@ -9,8 +9,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine, Snapshot,
-    Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
+    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -18,7 +18,7 @@ use super::SqliteStore;
 use crate::act::check_actor;
 use crate::workflow::keep::Keep;
 use crate::workflow::quarantine::{SetAside, TakeUp};
-use crate::workflow::step::Steps;
+use crate::workflow::step::{LetGo, Steps};
 use crate::workflow::{due, input, list};
 
 impl Workflows for SqliteStore {
@@ -55,8 +55,13 @@ impl Workflows for SqliteStore {
         self.inner.queue.commit(Steps::new(steps, self.inner.options.body_bytes_max)).await
     }
 
-    async fn quarantine(&self, quarantine: Quarantine) -> Result<bool, StoreError> {
+    async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {
         self.inner.queue.commit(SetAside(quarantine)).await
+    }
+
+    async fn let_go(&self, owner: &str, streams: &[Stream]) -> Result<(), StoreError> {
+        let (owner, streams) = (owner.to_owned(), streams.to_vec());
+        self.inner.queue.commit(LetGo { owner, streams }).await
     }
 
     async fn retry_workflow(&self, stream: &Stream, actor: Actor) -> Result<bool, StoreError> {

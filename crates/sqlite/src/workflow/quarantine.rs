@@ -6,7 +6,9 @@
 use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::port::Actor;
-use counterfoil_core::port::workflow::{Quarantine, RETRY_VERB};
+use counterfoil_core::port::workflow::{
+    Aside, EXPIRE_ACTOR, Quarantine, RETRY_VERB, SET_ASIDE_VERB, aside_reason,
+};
 use rusqlite::{OptionalExtension as _, params};
 
 use crate::group::Group;
@@ -19,14 +21,13 @@ use crate::sql::Sql;
 pub(crate) struct SetAside(pub(crate) Quarantine);
 
 impl Work for SetAside {
-    /// Whether it was where the caller said.
-    type Answer = bool;
+    type Answer = Aside;
 
     fn size(&self) -> usize {
         2
     }
 
-    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<bool> {
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Aside> {
         let Quarantine { stream, program, expected_seq, reason, input } = &self.0;
         let stream = stream.as_str();
         let (status, head) = group.sql(Sql::StreamStands)?.query_row([stream], |row| {
@@ -34,13 +35,16 @@ impl Work for SetAside {
             let head = if status.is_some() { int(row, 3)? } else { int(row, 4)? };
             Ok((status, head.unwrap_or(0)))
         })?;
+        if status.is_none() && head > 0 && !begins_with_a_start(group, stream)? {
+            return self.take_away(group);
+        }
         let may_be = match status {
             Some(status) => status == Status::Running.name() && head == *expected_seq,
             // Before its start was decided it is nowhere, whatever events stand there.
             None => *expected_seq == 0 || head == *expected_seq,
         };
         if !may_be {
-            return Ok(false);
+            return Ok(Aside::Moved);
         }
         let now = group.now.get();
         let (name, version) = (program.name(), program.version());
@@ -48,8 +52,28 @@ impl Work for SetAside {
         let aside = params![stream, name, version, head, reason, input, now];
         group.sql(Sql::StreamQuarantine)?.execute(aside)?;
         group.sql(Sql::InputServe)?.execute(params![stream, None::<String>])?;
-        Ok(true)
+        Ok(Aside::Workflow)
     }
+}
+
+impl SetAside {
+    /// The stream is a service's own: the input alone goes.
+    fn take_away(&self, group: &mut Group<'_>) -> rusqlite::Result<Aside> {
+        let Quarantine { stream, reason, input, .. } = &self.0;
+        let gone = group.sql(Sql::InputTakeAway)?.query_row([stream.as_str(), input], |row| {
+            Ok((lossy(row, 0)?.unwrap_or_default(), lossy(row, 1)?.unwrap_or_default()))
+        });
+        let Some((kind, name)) = gone.optional()? else { return Ok(Aside::Moved) };
+        let why = aside_reason(input, &kind, &name, reason);
+        let about = stream.as_str();
+        let action = Action { verb: SET_ASIDE_VERB, about, actor: EXPIRE_ACTOR };
+        insert_action(group, &action, Some(&why), (Some("waiting"), "gone"))?;
+        Ok(Aside::Input)
+    }
+}
+
+fn begins_with_a_start(group: &mut Group<'_>, stream: &str) -> rusqlite::Result<bool> {
+    group.sql(Sql::EventBegins)?.query_row([stream], |row| row.get(0))
 }
 
 /// One workflow to be taken up again.

@@ -3,6 +3,7 @@
 //! Guarantees: all of a step or nothing, and only at the head that it expects; an input is consumed
 //! once; a step that is refused has written nothing and refuses no other. Does not: decide anew.
 
+use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::port::store::Appended;
 use counterfoil_core::port::workflow::{Decision, PlannedStep, Step, StepRefused, canceller};
@@ -63,6 +64,31 @@ impl Work for Steps {
 
     fn wakes(&self, answer: &Written) -> bool {
         answer.iter().any(Result::is_ok)
+    }
+}
+
+/// Workflows of which their holder lets go.
+pub(crate) struct LetGo {
+    pub(crate) owner: String,
+    pub(crate) streams: Vec<Stream>,
+}
+
+impl Work for LetGo {
+    type Answer = ();
+
+    fn size(&self) -> usize {
+        self.streams.len()
+    }
+
+    fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<()> {
+        for stream in &self.streams {
+            group.sql(Sql::StreamLetGo)?.execute([stream.as_str(), self.owner.as_str()])?;
+        }
+        Ok(())
+    }
+
+    fn wakes(&self, (): &()) -> bool {
+        true
     }
 }
 
@@ -223,7 +249,7 @@ fn finish(group: &mut Group<'_>, step: &Step) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use counterfoil_core::domain::workflow::{InputKind, Program};
-    use counterfoil_core::domain::{Event, Kind, Micros, Span, Stream};
+    use counterfoil_core::domain::{Event, Kind, Micros, Span};
     use counterfoil_core::port::workflow::NewInput;
 
     use super::*;

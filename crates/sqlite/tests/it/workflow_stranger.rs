@@ -2,7 +2,7 @@
 
 use counterfoil_core::domain::Span;
 use counterfoil_core::domain::workflow::Status;
-use counterfoil_core::port::workflow::{DueFrom, Quarantine, WorkflowFilter};
+use counterfoil_core::port::workflow::{Aside, DueFrom, Quarantine, WorkflowFilter};
 use counterfoil_core::port::{Actor, Workflows as _};
 use counterfoil_sqlite::SqliteStore;
 use rusqlite::Connection;
@@ -61,10 +61,11 @@ async fn what_waits_for_a_quarantined_workflow_is_not_met() {
     write("('t', 'start', 'start', 'trip', NULL), ('n', 'start', 'start', 'trip', NULL)");
     assert_eq!(store.steps(vec![start("t", 0)]).await.unwrap(), [Ok(())]);
     write("('t', 'go', 'signal', 'go', NULL)");
-    assert!(!store.quarantine(aside("t", 1)).await.unwrap(), "it has moved");
-    assert!(store.quarantine(aside("t", 2)).await.unwrap());
-    assert!(!store.quarantine(aside("t", 2)).await.unwrap());
-    assert!(store.quarantine(aside("n", 0)).await.unwrap(), "it never began");
+    assert_eq!(store.quarantine(aside("t", 1)).await.unwrap(), Aside::Moved);
+    assert_eq!(store.quarantine(aside("t", 2)).await.unwrap(), Aside::Workflow);
+    assert_eq!(store.quarantine(aside("t", 2)).await.unwrap(), Aside::Moved);
+    // One that never began.
+    assert_eq!(store.quarantine(aside("n", 0)).await.unwrap(), Aside::Workflow);
     write("('t', 'more', 'signal', 'more', NULL)");
     assert_eq!(ids(&store).await.len(), 0);
     // Not even by who sets out to adopt it, nor does it grow too old.

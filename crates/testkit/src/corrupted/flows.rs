@@ -7,7 +7,7 @@ use counterfoil_core::domain::workflow::{Decided, End, InputKind, Program, Statu
 use counterfoil_core::domain::{
     Command, CommandId, Event, Kind, Micros, ReceiptOutcome, Span, Stream,
 };
-use counterfoil_core::port::workflow::{Decision, NewInput, Quarantine, Step};
+use counterfoil_core::port::workflow::{Aside, Decision, NewInput, Quarantine, Step};
 use counterfoil_core::port::{Store as _, Workflows};
 
 use crate::exercise_store::WorkflowHands;
@@ -98,7 +98,7 @@ pub(super) async fn fill<H: WorkflowHands>(hands: &H) {
         reason: "it panicked".into(),
         input: "receipt:2:0".into(),
     };
-    assert!(store.quarantine(aside).await.unwrap());
+    assert_eq!(store.quarantine(aside).await.unwrap(), Aside::Workflow);
     send(&store, "flow-runs", "stop", InputKind::Cancel, "stop").await;
     send(&store, "flow-waits", "start", InputKind::Start, "trip").await;
     send(&store, "flow-never", "approve", InputKind::Signal, "approve").await;

@@ -7,8 +7,8 @@ use counterfoil_core::domain::workflow::{InputKind, Status};
 use counterfoil_core::domain::{EventRow, Micros, Stream};
 use counterfoil_core::port::store::Appended;
 use counterfoil_core::port::workflow::{
-    Decision, ListedWorkflow, PlannedStep, Quarantine, RETRY_VERB, Step, StepRefused,
-    WorkflowFilter, canceller,
+    Aside, Decision, EXPIRE_ACTOR, ListedWorkflow, PlannedStep, Quarantine, RETRY_VERB,
+    SET_ASIDE_VERB, Step, StepRefused, WorkflowFilter, aside_reason, canceller,
 };
 use counterfoil_core::port::{Act, Actor, Deed};
 
@@ -132,14 +132,53 @@ impl Rows {
         }
     }
 
-    pub(super) fn quarantine(&mut self, quarantine: Quarantine, now: Micros) -> bool {
+    /// Lets go of what `owner` holds of these; whether it held any.
+    pub(super) fn let_go(&mut self, owner: &str, streams: &[Stream]) -> bool {
+        let mut held = false;
+        for stream in streams {
+            let row = self.streams.get_mut(stream.as_str());
+            let lease = row
+                .map(|row| &mut row.lease)
+                .filter(|lease| lease.as_ref().is_some_and(|(holds, _)| holds == owner));
+            held |= lease.and_then(Option::take).is_some();
+        }
+        held
+    }
+
+    /// Whether the stream has events, and is no workflow.
+    fn is_a_services(&self, stream: &str) -> bool {
+        let mut events = self.events_of(stream);
+        let first = events.next();
+        !self.streams.contains_key(stream)
+            && first.is_some_and(|first| {
+                first.cause.is_none() || !first.kind.as_str().starts_with("start:")
+            })
+    }
+
+    /// Takes one input away, and keeps a record of it.
+    fn take_away(&mut self, stream: &str, id: &str, why: &str, now: Micros) -> Aside {
+        let Some(input) = self.inputs.remove(&(stream.to_owned(), id.to_owned())) else {
+            return Aside::Moved;
+        };
+        let reason = aside_reason(id, input.kind.name(), &input.name, why);
+        let about = (SET_ASIDE_VERB, stream);
+        self.record_act(about, ("waiting", "gone"), EXPIRE_ACTOR, &reason, now);
+        Aside::Input
+    }
+
+    pub(super) fn quarantine(&mut self, quarantine: Quarantine, now: Micros) -> Aside {
         let Quarantine { stream, program, expected_seq, reason, input } = quarantine;
+        if self.is_a_services(stream.as_str()) {
+            return self.take_away(stream.as_str(), &input, &reason, now);
+        }
         let head = self.head(stream.as_str());
         let row = self.streams.get(stream.as_str());
         let (program, head) = match row {
-            Some(row) if row.status != Status::Running || row.head != expected_seq => return false,
+            Some(row) if row.status != Status::Running || row.head != expected_seq => {
+                return Aside::Moved;
+            }
             Some(row) => (row.program.clone(), row.head),
-            None if expected_seq != 0 && expected_seq != head => return false,
+            None if expected_seq != 0 && expected_seq != head => return Aside::Moved,
             None => (program, head),
         };
         let row = StreamEntry {
@@ -153,7 +192,7 @@ impl Rows {
         };
         self.streams.insert(stream.to_string(), row);
         self.serve(stream.as_str());
-        true
+        Aside::Workflow
     }
 
     pub(super) fn retry_workflow(&mut self, stream: &Stream, actor: &Actor, now: Micros) -> bool {

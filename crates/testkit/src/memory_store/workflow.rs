@@ -6,8 +6,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Digest, Micros, OutboxRow, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine, Snapshot,
-    Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
+    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -62,11 +62,15 @@ impl Workflows for MemoryStore {
         if fault.is_some() { Err(not_known()) } else { Ok(done) }
     }
 
-    async fn quarantine(&self, quarantine: Quarantine) -> Result<bool, StoreError> {
+    async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {
         self.write(|rows, now| {
             let done = rows.quarantine(quarantine, now);
-            (done, done)
+            (done, done != Aside::Moved)
         })
+    }
+
+    async fn let_go(&self, owner: &str, streams: &[Stream]) -> Result<(), StoreError> {
+        self.write(|rows, _| ((), rows.let_go(owner, streams)))
     }
 
     async fn retry_workflow(&self, stream: &Stream, actor: Actor) -> Result<bool, StoreError> {

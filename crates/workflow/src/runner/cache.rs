@@ -26,6 +26,11 @@ impl Cache {
         self.all.remove(stream).map(|(_, instance)| instance)
     }
 
+    /// Whatever is in it.
+    pub(super) fn streams(&self) -> Vec<Stream> {
+        self.all.keys().cloned().collect()
+    }
+
     pub(super) fn put(&mut self, instance: Instance) {
         if self.max == 0 {
             return;

@@ -4,7 +4,7 @@ use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::port::Workflows;
 use counterfoil_core::port::store::StoreError;
-use counterfoil_core::port::workflow::{Quarantine, Step, StepRefused};
+use counterfoil_core::port::workflow::{Aside, Quarantine, Step, StepRefused};
 
 use super::decider::Lost;
 use super::work::Decided;
@@ -155,10 +155,18 @@ impl<S: Workflows> Work<S> {
             input: input.clone(),
             reason: reason.clone(),
         };
+        let (workflow, id, why) = (stream.to_string(), input.clone(), reason.clone());
         let quarantine = Quarantine { stream, program, expected_seq, reason, input };
-        if self.store.quarantine(quarantine).await? {
-            self.end.quarantined += 1;
-            self.observer.notice(&told);
+        match self.store.quarantine(quarantine).await? {
+            Aside::Moved => {}
+            Aside::Workflow => {
+                self.end.quarantined += 1;
+                self.observer.notice(&told);
+            }
+            Aside::Input => {
+                self.end.set_aside += 1;
+                self.observer.notice(&Notice::SetAside { workflow, input: id, reason: why });
+            }
         }
         Ok(())
     }

@@ -12,6 +12,10 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// A function is looked at so often within its time. Looks are counted beside the clock, so that a
+/// process that stood still for hours blames no function.
+const LOOKS: u32 = 8;
+
 /// What a thread is at.
 #[derive(Clone, Debug)]
 pub(super) struct At {
@@ -48,8 +52,8 @@ impl Marker {
         *self.locked() = None;
     }
 
-    fn late(&self, at_most: Duration) -> Option<At> {
-        self.locked().as_ref().filter(|at| at.since.elapsed() > at_most).cloned()
+    fn now(&self) -> Option<At> {
+        self.locked().clone()
     }
 
     fn locked(&self) -> MutexGuard<'_, Option<At>> {
@@ -87,15 +91,21 @@ impl Decider {
             let _unheard = tell.send(done);
         };
         thread.send(Box::new(job)).map_err(|_| self.leave(None, None))?;
-        let look_again = (self.at_most / 4).max(Duration::from_millis(1));
+        let look_again = (self.at_most / LOOKS).max(Duration::from_millis(1));
+        let (mut seen, mut looks) = (None, 0);
         loop {
             match tokio::time::timeout(look_again, &mut told).await {
                 Ok(Ok(done)) => return Ok(done),
                 // A value of the user's panicked as it was dropped.
-                Ok(Err(_)) => return Err(self.leave(marker.late(Duration::ZERO), None)),
+                Ok(Err(_)) => return Err(self.leave(marker.now(), None)),
                 Err(_) => {
-                    if let Some(at) = marker.late(self.at_most) {
-                        return Err(self.leave(Some(at), Some(self.at_most)));
+                    let at = marker.now();
+                    let since = at.as_ref().map(|at| at.since);
+                    looks = if since == seen { looks + 1 } else { 0 };
+                    seen = since;
+                    let late = at.filter(|at| at.since.elapsed() > self.at_most);
+                    if looks >= LOOKS && late.is_some() {
+                        return Err(self.leave(late, Some(self.at_most)));
                     }
                 }
             }

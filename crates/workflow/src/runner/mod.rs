@@ -45,6 +45,11 @@ const KEEP_EVERY: Duration = Duration::from_secs(1);
 /// How many inputs one upkeep looks at.
 const KEEP_MAX: usize = 256;
 
+/// How many workflows are let go of in one write.
+const LET_GO_MAX: usize = 1_000;
+/// How long a stop takes for that.
+const LET_GO_WITHIN: Duration = Duration::from_secs(1);
+
 /// Decides workflows of one store.
 ///
 /// `decide` and `evolve` run on a thread of the runner's own, never in tokio's: a slow one slows
@@ -72,6 +77,8 @@ pub struct RunnerEnd {
     pub refused: u64,
     /// Workflows that were set aside.
     pub quarantined: u64,
+    /// Inputs that were taken away, since their stream is a service's own and no workflow.
+    pub set_aside: u64,
     /// Workflows that were loaded from the store.
     pub loads: u64,
     /// Events that were read for that.
@@ -84,8 +91,9 @@ impl<S: Workflows> Runner<S> {
         Builder::new(store)
     }
 
-    /// Works until `stop` is ready; then ends what it is at within [`Options::drain`]. Must run
-    /// inside a tokio runtime with time. What it holds by lease runs out by itself.
+    /// Works until `stop` is ready; then ends what it is at within [`Options::drain`] and lets go
+    /// of the workflows that it has in memory, so that another runner need not wait for its leases.
+    /// Must run inside a tokio runtime with time.
     ///
     /// Dropping the future abandons what is not committed; the inputs wait and are decided anew.
     ///
@@ -218,19 +226,39 @@ impl<S: Workflows> Work<S> {
                     if let Ok(next) = tokio::time::timeout(drain, turn).await {
                         next?;
                     }
+                    self.let_go().await;
                     return Ok(self.end);
                 }
             };
             drop(turn);
             tokio::select! {
                 biased;
-                () = &mut stop => return Ok(self.end),
+                () = &mut stop => {
+                    self.let_go().await;
+                    return Ok(self.end);
+                }
                 () = self.wait(&next) => {}
             }
             if matches!(next, Next::End) {
                 return Ok(self.end);
             }
         }
+    }
+
+    /// Lets go of what is in memory. What this does not reach is free when its lease has run out.
+    async fn let_go(&self) {
+        if self.options.lease.as_micros() <= 0 {
+            return;
+        }
+        let held = self.cache.streams();
+        let all = async {
+            for some in held.chunks(LET_GO_MAX) {
+                if self.store.let_go(&self.options.owner, some).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _in_time = tokio::time::timeout(LET_GO_WITHIN, all).await;
     }
 
     /// Upkeep if it is time, and one look.

@@ -41,6 +41,15 @@ pub enum Notice {
         /// Why.
         reason: String,
     },
+    /// An input was taken away alone, since its stream is a service's own and no workflow.
+    SetAside {
+        /// The stream.
+        workflow: String,
+        /// The input.
+        input: String,
+        /// Why.
+        reason: String,
+    },
     /// A step was not written, and is decided anew.
     Refused {
         /// The workflow.
@@ -109,6 +118,9 @@ impl Observer for TracingObserver {
             }
             Notice::Quarantined { workflow, program, input, reason } => {
                 warn!(workflow, program, input, reason, "quarantined, waits for a person");
+            }
+            Notice::SetAside { workflow, input, reason } => {
+                warn!(workflow, input, reason, "input taken away from a service's own stream");
             }
             Notice::Refused { workflow, reason } => {
                 debug!(workflow, reason, "not written, decided anew");

@@ -5,20 +5,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use counterfoil_core::domain::workflow::Status;
-use counterfoil_core::domain::{Command, ReceiptOutcome};
-use counterfoil_core::port::{Actor, Store as _, Workflows as _};
+use counterfoil_core::domain::{Command, Event, ReceiptOutcome};
+use counterfoil_core::port::store::Append;
+use counterfoil_core::port::{Actor, Workflows};
 use counterfoil_testkit::{Fault, MemoryStore, StepsFault};
 use counterfoil_workflow::runner::Options;
 
 use super::programs::{Fragile, Order, Tally};
 use super::scene::{Scene, stream};
+use super::sites::{Site, on_every_store};
 
-async fn retry(scene: &Scene<MemoryStore>, of: &str) {
+on_every_store! {
+    a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again
+    a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing
+    a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input
+    a_start_in_a_services_own_stream_is_taken_away_and_the_stream_left_as_it_is
+}
+
+async fn retry<S: Workflows>(scene: &Scene<S>, of: &str) {
     let actor = Actor { name: "ann".into(), reason: "mended".into() };
     assert!(scene.store.retry_workflow(&stream(of), actor).await.unwrap());
 }
 
-async fn three_of_which_the_second_is_bad(scene: &Scene<MemoryStore>) {
+async fn three_of_which_the_second_is_bad<S: Workflows>(scene: &Scene<S>) {
     for name in ["f-1", "f-2", "f-3"] {
         scene.start(name, "fragile").await;
         scene.signal(name, "a", "good").await;
@@ -27,9 +36,8 @@ async fn three_of_which_the_second_is_bad(scene: &Scene<MemoryStore>) {
     }
 }
 
-#[tokio::test]
-async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again() {
-    let scene = Scene::new(MemoryStore::default());
+async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     let is_mended = Arc::new(AtomicBool::new(false));
     let fragile = || Fragile { is_mended: Arc::clone(&is_mended), is_endless: false };
     three_of_which_the_second_is_bad(&scene).await;
@@ -51,14 +59,15 @@ async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again() {
     scene.must_hold(fragile()).await;
 }
 
-#[tokio::test]
-async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing() {
-    let scene = Scene::new(MemoryStore::default());
+async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing<S: Workflows>(
+    site: Site<S>,
+) {
+    let scene = site.scene.clone();
     let is_mended = Arc::new(AtomicBool::new(false));
     let fragile = || Fragile { is_mended: Arc::clone(&is_mended), is_endless: true };
     three_of_which_the_second_is_bad(&scene).await;
     let options = Options::default().decide_max(Duration::from_millis(700));
-    // The test runs on one thread: what ticks beside shows that it is not frozen.
+    // What ticks beside shows that the runner's tasks are not frozen.
     let ticks = async {
         let mut ticks = 0;
         loop {
@@ -82,9 +91,10 @@ async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing
     assert_eq!(scene.events("f-2").await.len(), 8);
 }
 
-#[tokio::test]
-async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input() {
-    let scene = Scene::new(MemoryStore::default());
+async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input<S: Workflows>(
+    site: Site<S>,
+) {
+    let scene = site.scene.clone();
     let squatter = Command::json("t-1:5:0", "bank", "pay", &1).unwrap();
     scene.store.enqueue(vec![squatter]).await.unwrap();
     scene.start("t-1", "tally").await;
@@ -99,24 +109,30 @@ async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input()
     assert_eq!(scene.status("t-2").await, Some(Status::Running));
 }
 
-#[tokio::test]
-async fn a_command_that_the_store_refuses_sets_the_workflow_aside() {
-    let scene = Scene::new(MemoryStore::default());
-    scene.start("t-1", "tally").await;
-    let taken = counterfoil_core::port::store::Append {
-        stream: stream("t-2"),
-        expected_seq: 0,
-        events: vec![counterfoil_core::domain::Event::json("mine", &1).unwrap()],
-        commands: Vec::new(),
+async fn a_start_in_a_services_own_stream_is_taken_away_and_the_stream_left_as_it_is<
+    S: Workflows,
+>(
+    site: Site<S>,
+) {
+    let scene = site.scene.clone();
+    let append = async |expected_seq| {
+        let events = vec![Event::json("mine", &1).unwrap()];
+        let append = Append { stream: stream("t-2"), expected_seq, events, commands: Vec::new() };
+        scene.store.append(append).await.unwrap().unwrap();
     };
-    scene.store.append(taken).await.unwrap().unwrap();
+    append(0).await;
+    scene.start("t-1", "tally").await;
     scene.start("t-2", "tally").await;
+    scene.start("f-2", "fragile").await;
     let end = scene.idle(Tally::new()).await;
-    assert_eq!(end.quarantined, 1);
-    let (reason, input) = scene.reason("t-2").await;
-    assert!(reason.contains("not of workflow tally/1"), "{reason}");
-    assert_eq!(input, "start");
+    assert_eq!((end.inputs, end.quarantined, end.set_aside), (1, 0, 1), "{end:?}");
     assert_eq!(scene.status("t-1").await, Some(Status::Running));
+    append(1).await;
+    assert!(scene.store.workflow("t-2").await.unwrap().is_none(), "it is no workflow");
+    // It may be sent again under the same id, with the same fate.
+    scene.start("t-2", "tally").await;
+    assert_eq!(scene.idle(Tally::new()).await.set_aside, 1);
+    append(2).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
-//! The runner and the verification against a store in memory and a SQLite file.
+//! The runner and the verification against a store in memory, on SQLite and on PostgreSQL.
 //!
 //! Guarantees: each fault is made on purpose, and what must not happen is counted in rows. Does
-//! not: kill processes; the command line's tests do.
+//! not: kill a runner inside a transaction on SQLite; that store's own tests do.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,10 +10,16 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod crash;
+mod crash_scene;
 mod faults;
+mod frozen;
 mod on_sqlite;
 mod programs;
 mod running;
 mod scene;
+mod server;
+mod sites;
 mod snapshots;
 mod verifying;
+mod versions;

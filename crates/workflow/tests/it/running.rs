@@ -5,17 +5,28 @@ use std::time::Duration;
 
 use counterfoil_core::domain::workflow::{Decided, InputKind, Status};
 use counterfoil_core::domain::{ReceiptOutcome, Span};
-use counterfoil_core::port::Workflows as _;
+use counterfoil_core::port::Workflows;
 use counterfoil_core::port::store::Recorded;
-use counterfoil_testkit::{ManualClock, MemoryStore};
 use counterfoil_workflow::runner::Options;
 
 use super::programs::{Alarm, Order, Tally};
-use super::scene::Scene;
+use super::sites::{Site, on_every_store};
 
-#[tokio::test]
-async fn a_workflow_is_started_asks_and_ends_with_the_receipt() {
-    let scene = Scene::new(MemoryStore::default());
+on_every_store! {
+    a_workflow_is_started_asks_and_ends_with_the_receipt
+    a_running_runner_hears_and_stops_when_told
+    signals_before_the_start_wait_for_it_and_old_orphans_go
+    each_of_ten_thousand_signals_has_its_effect_once
+    a_hundred_thousand_timers_that_are_due_at_once_ring_once_each
+    two_runners_share_many_workflows_and_each_input_has_its_effect_once
+    what_comes_after_the_end_is_consumed_and_says_why
+    a_clock_that_steps_back_holds_nothing_up
+    a_lease_keeps_other_runners_away_until_it_is_over
+    a_clean_stop_lets_go_of_what_it_holds
+}
+
+async fn a_workflow_is_started_asks_and_ends_with_the_receipt<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     scene.start("o-1", "order").await;
     let sent = scene.try_send("o-1", "start", InputKind::Start, "order", "7").await;
     assert_eq!(sent, Recorded::Repeated);
@@ -32,9 +43,8 @@ async fn a_workflow_is_started_asks_and_ends_with_the_receipt() {
     scene.must_hold(Order).await;
 }
 
-#[tokio::test]
-async fn a_running_runner_hears_and_stops_when_told() {
-    let scene = Scene::new(MemoryStore::default());
+async fn a_running_runner_hears_and_stops_when_told<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let runner = scene.runner().workflow(Order).build().unwrap();
     let running = tokio::spawn(runner.run(async move {
@@ -53,10 +63,8 @@ async fn a_running_runner_hears_and_stops_when_told() {
     assert_eq!((end.inputs, end.loads, end.refused), (2, 0, 0), "{end:?}");
 }
 
-#[tokio::test]
-async fn signals_before_the_start_wait_for_it_and_old_orphans_go() {
-    let clock = ManualClock::default();
-    let scene = Scene::new(MemoryStore::new(clock.clone()));
+async fn signals_before_the_start_wait_for_it_and_old_orphans_go<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     scene.signal("t-1", "early", "add").await;
     scene.signal("t-2", "lost", "add").await;
     let end = scene.idle(Tally::new()).await;
@@ -67,7 +75,7 @@ async fn signals_before_the_start_wait_for_it_and_old_orphans_go() {
     let causes: Vec<_> =
         scene.events("t-1").await.into_iter().filter_map(|event| event.cause).collect();
     assert_eq!(causes, ["start", "early"]);
-    clock.advance(Span::from_secs(7 * 86_400));
+    site.advance(Span::from_secs(7 * 86_400)).await;
     scene.idle(Tally::new()).await;
     assert!(scene.store.workflow_inputs("t-2").await.is_empty());
 }
@@ -85,10 +93,9 @@ impl<S: counterfoil_core::port::Workflows> WorkflowInputs for S {
 
 /// Ten thousand signals to one workflow, half of them while two runners are at work: each has its
 /// effect once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_of_ten_thousand_signals_has_its_effect_once() {
+async fn each_of_ten_thousand_signals_has_its_effect_once<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     const SIGNALS: usize = 10_000;
-    let scene = Scene::new(MemoryStore::default());
     scene.start("t-1", "tally").await;
     scene.signals("t-1", (0..SIGNALS / 2).map(|n| format!("s{n}"))).await;
     let tally = || Tally { events: 0, ..Tally::new() };
@@ -119,21 +126,21 @@ async fn each_of_ten_thousand_signals_has_its_effect_once() {
 }
 
 /// A hundred thousand timers are due at one moment: each rings once, and before it none does.
-#[tokio::test]
-async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each() {
+async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each<S: Workflows>(
+    site: Site<S>,
+) {
+    let scene = site.scene.clone();
     const WORKFLOWS: usize = 400;
     const TIMERS: usize = 250;
-    let clock = ManualClock::default();
-    let scene = Scene::new(MemoryStore::new(clock.clone()));
     for number in 0..WORKFLOWS {
         scene.start(&format!("a-{number}"), "alarm").await;
     }
     let options = || Options::default().batch(10_000);
     let end = scene.idle_with(Alarm { timers: TIMERS }, options()).await;
     assert_eq!(end.inputs, WORKFLOWS as u64);
-    clock.advance(Span::from_secs(59));
+    site.advance(Span::from_secs(59)).await;
     assert_eq!(scene.idle_with(Alarm { timers: TIMERS }, options()).await.inputs, 0);
-    clock.advance(Span::from_secs(1));
+    site.advance(Span::from_secs(1)).await;
     let end = scene.idle_with(Alarm { timers: TIMERS }, options()).await;
     assert_eq!(end.inputs, (WORKFLOWS * TIMERS) as u64, "{end:?}");
     assert_eq!(end.refused, 0);
@@ -146,9 +153,10 @@ async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once() {
-    let scene = Scene::new(MemoryStore::default());
+async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once<S: Workflows>(
+    site: Site<S>,
+) {
+    let scene = site.scene.clone();
     let mut wanted = BTreeMap::new();
     for number in 0..100_usize {
         let name = format!("t-{number}");
@@ -178,9 +186,8 @@ async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once() {
     scene.must_hold(Tally::new()).await;
 }
 
-#[tokio::test]
-async fn what_comes_after_the_end_is_consumed_and_says_why() {
-    let scene = Scene::new(MemoryStore::default());
+async fn what_comes_after_the_end_is_consumed_and_says_why<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     scene.start("o-1", "order").await;
     scene.idle(Order).await;
     // It fails at once; the command, which is cancelled too, gives a receipt to an ended workflow.
@@ -201,14 +208,12 @@ async fn what_comes_after_the_end_is_consumed_and_says_why() {
     scene.must_hold(Order).await;
 }
 
-#[tokio::test]
-async fn a_clock_that_steps_back_holds_nothing_up() {
-    let clock = ManualClock::default();
-    let scene = Scene::new(MemoryStore::new(clock.clone()));
+async fn a_clock_that_steps_back_holds_nothing_up<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     scene.start("a-1", "alarm").await;
     scene.idle(Alarm { timers: 3 }).await;
-    clock.step_machine(-50_000_000);
-    clock.advance(Span::from_secs(61));
+    site.step_machine(-50_000_000);
+    site.advance(Span::from_secs(61)).await;
     let end = scene.idle(Alarm { timers: 3 }).await;
     assert_eq!(end.inputs, 3, "a minute has passed, whatever the wall clock says");
     let events = scene.events("a-1").await;
@@ -216,24 +221,20 @@ async fn a_clock_that_steps_back_holds_nothing_up() {
     assert_eq!(scene.status("a-1").await, Some(Status::Completed));
 }
 
-/// A runner that goes on holds its workflows for a while: another one leaves them alone, and takes
+/// A runner that dies holds its workflows for a while: another one leaves them alone, and takes
 /// them when the lease is over.
-#[tokio::test]
-async fn a_lease_keeps_other_runners_away_until_it_is_over() {
-    let clock = ManualClock::default();
-    let scene = Scene::new(MemoryStore::new(clock.clone()));
+async fn a_lease_keeps_other_runners_away_until_it_is_over<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     scene.start("t-1", "tally").await;
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let options = Options::default().owner("one").lease(Span::from_secs(5));
     let runner = scene.runner().workflow(Tally::new()).options(options).build().unwrap();
-    let running = tokio::spawn(runner.run(async move {
-        stopped.await.unwrap();
-    }));
+    let running = tokio::spawn(runner.run(std::future::pending()));
     while scene.events("t-1").await.is_empty() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    stop.send(()).unwrap();
-    running.await.unwrap().unwrap();
+    // It dies.
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
     scene.signal("t-1", "a", "add").await;
     let other = tokio::spawn({
         let scene = scene.clone();
@@ -241,6 +242,29 @@ async fn a_lease_keeps_other_runners_away_until_it_is_over() {
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(scene.events("t-1").await.len(), 1, "it is held");
-    clock.advance(Span::from_secs(5));
+    site.advance(Span::from_secs(5)).await;
     assert_eq!(other.await.unwrap().inputs, 1);
+}
+
+/// A clean stop lets go: another runner waits for no lease, with no time passing at all.
+async fn a_clean_stop_lets_go_of_what_it_holds<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
+    for name in ["t-1", "t-2", "t-3"] {
+        scene.start(name, "tally").await;
+    }
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let options = Options::default().owner("one").lease(Span::from_secs(3_600));
+    let runner = scene.runner().workflow(Tally::new()).options(options).build().unwrap();
+    let running = tokio::spawn(runner.run(async move {
+        stopped.await.unwrap();
+    }));
+    while scene.events("t-3").await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    stop.send(()).unwrap();
+    running.await.unwrap().unwrap();
+    scene.signal("t-1", "a", "add").await;
+    scene.signal("t-3", "a", "add").await;
+    let other = tokio::time::timeout(Duration::from_secs(60), scene.idle(Tally::new()));
+    assert_eq!(other.await.expect("it is held").inputs, 2);
 }

@@ -1,6 +1,7 @@
 //! Deciding histories again: what is the same holds, what is not is named.
 
 use counterfoil_core::domain::ReceiptOutcome;
+use counterfoil_core::port::Workflows;
 use counterfoil_testkit::MemoryStore;
 use counterfoil_workflow::testing::{Story, completed};
 use counterfoil_workflow::verify::history::{export, verify_file, verify_lines};
@@ -9,6 +10,12 @@ use counterfoil_workflow::{Decision, Input, Programs, What, Workflow};
 
 use super::programs::{Happened, Order, Tally, Unordered, pay};
 use super::scene::{Scene, stream};
+use super::sites::{Site, on_every_store};
+
+on_every_store! {
+    a_changed_program_is_named_with_seq_and_both_words
+    the_order_of_a_hash_map_is_caught
+}
 
 /// The order program as somebody changed it without another version.
 struct Changed(fn(Decision<Happened>, &Input) -> Decision<Happened>);
@@ -28,25 +35,23 @@ impl Workflow for Changed {
     }
 }
 
-async fn an_order() -> Scene<MemoryStore> {
-    let scene = Scene::new(MemoryStore::default());
+async fn an_order<S: Workflows>(scene: &Scene<S>) {
     scene.start("o-1", "order").await;
     scene.idle(Order).await;
     scene.report("o-1:2:0", ReceiptOutcome::Completed).await;
     scene.idle(Order).await;
-    scene
 }
 
-async fn verified<W: Workflow>(scene: &Scene<MemoryStore>, of: &str, workflow: W) -> Verified {
+async fn verified<S: Workflows, W: Workflow>(scene: &Scene<S>, of: &str, workflow: W) -> Verified {
     let programs = Programs::new().with(workflow).unwrap();
     verify(&scene.store, &programs, &stream(of)).await.unwrap().unwrap()
 }
 
 type Change = fn(Decision<Happened>, &Input) -> Decision<Happened>;
 
-#[tokio::test]
-async fn a_changed_program_is_named_with_seq_and_both_words() {
-    let scene = an_order().await;
+async fn a_changed_program_is_named_with_seq_and_both_words<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
+    an_order(&scene).await;
     assert!(verified(&scene, "o-1", Order).await.holds());
     let changes: [(&str, i64, Change); 7] = [
         ("event 1", 1, |mut said, input| {
@@ -94,9 +99,8 @@ async fn a_changed_program_is_named_with_seq_and_both_words() {
     }
 }
 
-#[tokio::test]
-async fn the_order_of_a_hash_map_is_caught() {
-    let scene = Scene::new(MemoryStore::default());
+async fn the_order_of_a_hash_map_is_caught<S: Workflows>(site: Site<S>) {
+    let scene = site.scene.clone();
     scene.start("u-1", "unordered").await;
     scene.signal("u-1", "go", "go").await;
     scene.idle(Unordered).await;
@@ -114,7 +118,8 @@ fn a_story_catches_the_order_of_a_hash_map_too() {
 
 #[tokio::test]
 async fn what_was_written_beside_the_runner_is_named() {
-    let scene = an_order().await;
+    let scene = Scene::new(MemoryStore::default());
+    an_order(&scene).await;
     scene.store.with_rows(|rows| {
         let event = rows.events.get_mut(&("o-1".to_owned(), 2)).unwrap();
         event.body = b"7".to_vec();
@@ -125,7 +130,8 @@ async fn what_was_written_beside_the_runner_is_named() {
 
 #[tokio::test]
 async fn all_workflows_of_a_name_are_verified_and_unknown_programs_told() {
-    let scene = an_order().await;
+    let scene = Scene::new(MemoryStore::default());
+    an_order(&scene).await;
     scene.start("t-1", "tally").await;
     scene.signals("t-1", (0..700).map(|n| format!("s{n}"))).await;
     scene.idle(Tally::new()).await;
@@ -143,7 +149,8 @@ async fn all_workflows_of_a_name_are_verified_and_unknown_programs_told() {
 
 #[tokio::test]
 async fn an_exported_history_is_verified_without_a_store() {
-    let scene = an_order().await;
+    let scene = Scene::new(MemoryStore::default());
+    an_order(&scene).await;
     scene.start("t-1", "tally").await;
     scene.signals("t-1", (0..300).map(|n| format!("s{n}"))).await;
     scene.idle(Tally::new()).await;

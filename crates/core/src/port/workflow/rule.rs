@@ -26,6 +26,15 @@ pub fn expire_reason(id: &str, kind: &str, name: &str) -> String {
     format!("input {id} ({kind}:{name}) waited for a workflow that never began")
 }
 
+/// How an input is recorded that was taken away since its stream is a service's own.
+pub const SET_ASIDE_VERB: &str = "input set aside";
+
+/// Why it was taken away, as it is recorded.
+#[must_use]
+pub fn aside_reason(id: &str, kind: &str, name: &str, why: &str) -> String {
+    format!("input {id} ({kind}:{name}) of a stream that is a service's own: {why}")
+}
+
 /// Who cancels a command that a decision takes back, and why.
 #[must_use]
 pub fn canceller(stream: &Stream) -> Actor {

@@ -1,12 +1,13 @@
 //! Quarantine: one workflow stands still with its inputs, and nobody else does.
 
 use counterfoil_core::domain::workflow::Status;
-use counterfoil_core::port::workflow::{RETRY_VERB, StepRefused};
-use counterfoil_core::port::{Actor, Workflows};
+use counterfoil_core::port::store::Append;
+use counterfoil_core::port::workflow::{Aside, RETRY_VERB, SET_ASIDE_VERB, StepRefused};
+use counterfoil_core::port::{Actor, Store as _, Workflows};
 
 use super::super::scene::completed;
 use super::WorkflowHands;
-use super::flow::{Flow, TRIP, approved, signal, start, started, stream};
+use super::flow::{Flow, TRIP, approved, event, signal, start, started, stream};
 
 impl<H: WorkflowHands> Flow<H> {
     async fn retry(&self, of: &str) -> bool {
@@ -105,4 +106,31 @@ pub(super) async fn one_that_never_began_starts_anew<H: WorkflowHands>(hands: H)
     assert_eq!(flow.due_to(&["trip/2"], "me").await[0], "trip-1 start");
     flow.commit(TRIP, 0, vec![started()]).await;
     assert_eq!(flow.due_ids().await, ["a"]);
+}
+
+pub(super) async fn a_services_own_stream_is_left_as_it_is<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    let append = async |expected_seq| {
+        let (stream, commands) = (stream(TRIP), Vec::new());
+        let append = Append { stream, expected_seq, events: vec![event("mine")], commands };
+        flow.store().append(append).await.unwrap().unwrap();
+    };
+    append(0).await;
+    flow.send(start(TRIP)).await;
+    flow.send(signal(TRIP, "a")).await;
+    assert_eq!(flow.due_to(&["trip/1"], "me").await, ["trip-1 start"]);
+    let step = flow.step(TRIP, 0, vec![started()]);
+    assert!(matches!(flow.try_step(step).await, Err(StepRefused::Taken { .. })));
+    assert_eq!(flow.set_aside(TRIP, 0, "start").await, Aside::Input);
+    assert_eq!(flow.set_aside(TRIP, 0, "start").await, Aside::Moved, "twice");
+    assert_eq!(flow.standing(TRIP).await.0, None);
+    assert_eq!((flow.due_ids().await, flow.waiting(TRIP).await), (vec![], vec!["a".to_owned()]));
+    let why = "input start (start:trip) of a stream that is a service's own: it panicked: no seat";
+    let acts = [format!("{SET_ASIDE_VERB} {TRIP} by counterfoil: {why}")];
+    assert_eq!(flow.scene.hands.acts().await, acts);
+    append(1).await;
+    assert!(!flow.retry(TRIP).await);
+    // A stream without events is nobody's yet.
+    flow.send(start("trip-2")).await;
+    assert_eq!(flow.set_aside("trip-2", 0, "start").await, Aside::Workflow);
 }

@@ -46,6 +46,7 @@ macro_rules! workflow_suite {
                 what_nobody_serves_clogs_nothing
                 what_another_one_holds_is_left_to_it
                 what_is_let_go_is_everybodys
+                who_stops_lets_go_of_its_own
                 a_lease_holds_nobody_up
                 the_next_time_is_told
                 looking_writes_nothing
@@ -107,6 +108,7 @@ macro_rules! workflow_suite {
                 it_is_taken_up_again
                 what_is_not_set_aside_is_not_taken_up
                 one_that_never_began_starts_anew
+                a_services_own_stream_is_left_as_it_is
             }
             keeping {
                 an_orphan_is_listed_with_its_age

@@ -108,6 +108,26 @@ pub(super) async fn what_is_let_go_is_everybodys<H: WorkflowHands>(hands: H) {
     assert_eq!(flow.due_to(&["trip/1"], "other").await, ["trip-1 b", "trip-2 b"]);
 }
 
+pub(super) async fn who_stops_lets_go_of_its_own<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    for (of, owner) in [(TRIP, RUNNER), ("trip-2", RUNNER), ("trip-3", "third")] {
+        flow.send(start(of)).await;
+        let step = flow.step(of, 0, vec![started()]);
+        let held = Step { owner: owner.into(), lease: Span::from_secs(60), ..step };
+        assert_eq!(flow.try_step(held).await, Ok(()));
+        flow.send(signal(of, "a")).await;
+    }
+    assert_eq!(flow.due_to(&["trip/1"], "other").await, [""; 0]);
+    let named = [stream(TRIP), stream("trip-3"), stream("none")];
+    flow.store().let_go(RUNNER, &named).await.unwrap();
+    assert_eq!(flow.due_to(&["trip/1"], "other").await, ["trip-1 a"]);
+    flow.store().let_go(RUNNER, &[stream("trip-2")]).await.unwrap();
+    assert_eq!(flow.due_to(&["trip/1"], "other").await, ["trip-1 a", "trip-2 a"]);
+    // Twice does no harm.
+    flow.store().let_go(RUNNER, &[stream(TRIP), stream("trip-2")]).await.unwrap();
+    assert_eq!(flow.due_ids().await, ["a", "a"]);
+}
+
 pub(super) async fn a_lease_holds_nobody_up<H: WorkflowHands>(hands: H) {
     let flow = Flow::new(hands).await;
     flow.send(start(TRIP)).await;

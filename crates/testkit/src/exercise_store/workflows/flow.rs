@@ -9,7 +9,7 @@ use counterfoil_core::domain::{
 };
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
-    Decision, DueFrom, DueInput, NewInput, Quarantine, Snapshot, Standing, Step, StepRefused,
+    Aside, Decision, DueFrom, DueInput, NewInput, Quarantine, Snapshot, Standing, Step, StepRefused,
 };
 use counterfoil_core::port::{Store, Workflows};
 
@@ -212,13 +212,22 @@ impl<H: WorkflowHands> Flow<H> {
         waiting.into_iter().map(|input| input.id).collect()
     }
 
+    /// Whether the workflow was set aside.
     pub(super) async fn quarantine(&self, of: &str, head: i64) -> bool {
+        match self.set_aside(of, head, "approve-1").await {
+            Aside::Moved => false,
+            Aside::Workflow => true,
+            Aside::Input => panic!("{of} is no service's own"),
+        }
+    }
+
+    pub(super) async fn set_aside(&self, of: &str, head: i64, input: &str) -> Aside {
         let quarantine = Quarantine {
             stream: stream(of),
             program: program("trip/1"),
             expected_seq: head,
             reason: "it panicked: no seat".into(),
-            input: "approve-1".into(),
+            input: input.into(),
         };
         self.store().quarantine(quarantine).await.unwrap()
     }
