@@ -22,6 +22,7 @@ pub(super) const SERVE: Statement = statement!("input_serve");
 const QUARANTINE: Statement = statement!("stream_quarantine");
 const ASIDE: Statement = statement!("stream_aside");
 const FORGET: Statement = statement!("stream_forget");
+const POINTERS_END: Statement = statement!("input_pointers_end");
 const RESTART: Statement = statement!("input_restart");
 const RETRY: Statement = statement!("stream_retry");
 
@@ -68,6 +69,7 @@ impl Work for TakeUp<'_> {
         let group = Group::begin(tx, self.store).await?;
         if never_began {
             tx.execute(FORGET, &[&stream]).await?;
+            tx.execute(POINTERS_END, &[&stream]).await?;
             tx.execute(RESTART, &[&stream]).await?;
         } else {
             tx.execute(RETRY, &[&stream, &group.now.get()]).await?;

@@ -166,6 +166,7 @@ impl Rows {
         (row.reason, row.input) = (None, None);
         if row.head == 0 {
             self.streams.remove(name);
+            self.forget_pointers(name);
         }
         self.serve(name);
         let change = (Status::Quarantined.name(), Status::Running.name());
