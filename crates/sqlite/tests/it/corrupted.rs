@@ -99,8 +99,9 @@ async fn found(sealed: Sealed) -> Vec<Found> {
     let found = corrupt(&hand, sealed, Part::ALL, &|| {
         let store = store.clone();
         Box::pin(async move { Box::pin(audit(&store)).await })
-    });
-    joined(vec![found.await])
+    })
+    .await;
+    joined(vec![found])
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -110,6 +111,7 @@ async fn what_the_audit_finds_in_a_corrupted_file() {
     let without = without.await.unwrap();
     assert_eq!(unexplained("sqlite", &with), [""; 0]);
     // Which is why the other store is asked once.
-    assert_eq!(without_seal(&with), without);
+    let codes = |all: Vec<Found>| all.into_iter().map(|(_, codes)| codes).collect::<Vec<_>>();
+    assert_eq!(codes(without_seal(&with)), codes(without.clone()));
     holds_page("sqlite", &table(&without, &with));
 }

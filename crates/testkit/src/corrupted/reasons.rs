@@ -97,8 +97,6 @@ reasons! {
         "one that is set aside is adopted by the upkeep of inputs"
     "input" ["recorded_at"], TIMES,
         "when it came is for people, and for the upkeep that lets orphans expire"
-    "input" ["arrival"], &[More],
-        "no witness: nothing else says in which order inputs came" => "postgres"
     "lane" [], &[],
         "all commands of the lane are archived: whatever number comes next is free"
     "lane" ["last"], &[Less, More],
