@@ -135,6 +135,7 @@ macro_rules! workflow_suite {
                 inputs_that_nobody_could_have_sent_are_told
                 a_receipt_of_which_nobody_heard_is_told
                 timers_that_no_decision_left_are_told
+                many_timers_are_read_in_several_pages
                 a_service_goes_on_with_its_stream_whoever_started_it
                 what_was_never_a_workflow_leaves_no_pointer
             }

@@ -341,6 +341,25 @@ pub(super) async fn timers_that_no_decision_left_are_told<H: WorkflowHands>(hand
     .await;
 }
 
+/// More than a page may hold: it is cut between two workflows.
+pub(super) async fn many_timers_are_read_in_several_pages<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    let due_at = flow.in_secs(3600);
+    for of in [TRIP, "trip-2", "trip-3"] {
+        flow.send(start(of)).await;
+        let names: Vec<String> = (0..9_000).map(|number| format!("t{number}")).collect();
+        let timers = names.iter().map(|name| timer(1, name, due_at)).collect();
+        let set = names.into_iter().map(|name| SetTimer { name, due_at }).collect();
+        let decided = Decided { set, ..Decided::default() }.to_text();
+        flow.commit(of, 0, vec![Decision { decided, timers, ..started() }]).await;
+    }
+    let gone =
+        spoil("DELETE FROM cf.input WHERE id = 'timer:1:t7' AND stream = 'trip-3'", |rows| {
+            rows.inputs.remove(&("trip-3".into(), "timer:1:t7".into())).unwrap();
+        });
+    flow.are_told(&[self::gone(gone, &["CF0890"], &[])]).await;
+}
+
 pub(super) async fn a_service_goes_on_with_its_stream_whoever_started_it<H: WorkflowHands>(
     hands: H,
 ) {
