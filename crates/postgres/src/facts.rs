@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use counterfoil_core::domain::laws::{
     AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts, RestoreFacts,
 };
+use counterfoil_core::domain::workflow::receipt_input;
 use counterfoil_core::domain::{ReceiptOutcome, Stream};
 use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
@@ -33,6 +34,7 @@ const REDELIVERED: Statement = statement!("facts_redelivered");
 const RESTORED: Statement = statement!("action_restored");
 const ARCHIVED: Statement = statement!("facts_archived");
 const ISSUED: Statement = statement!("event_issued");
+const UNHEARD: Statement = statement!("receipt_unheard");
 
 /// The facts of the commands with the next larger `n`.
 pub(crate) async fn facts(tx: &Tx<'_>, from: FactsFrom, limit: usize) -> Result<Facts, Failure> {
@@ -187,6 +189,7 @@ async fn add_sayings(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), F
             command.has_event = true;
         }
     }
+    add_unheard(tx, commands).await?;
     add_restores(tx, commands).await?;
     let mut by_id: BTreeMap<&str, &mut CommandFacts> =
         ids.iter().map(String::as_str).zip(commands).collect();
@@ -217,6 +220,31 @@ async fn add_sayings(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), F
     }
     for row in &archived {
         of(row, &|command| command.archived = true);
+    }
+    Ok(())
+}
+
+/// Adds whether a workflow never heard of a receipt of its command.
+async fn add_unheard(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<(), Failure> {
+    let mut ended = Vec::new();
+    let (mut numbers, mut streams, mut inputs) = (Vec::new(), Vec::new(), Vec::new());
+    for command in commands.iter_mut().filter(|command| !command.receipts.is_empty()) {
+        let Some(row) = &command.outbox else { continue };
+        if let (Some(stream), Some(seq), Some(idx)) = (&row.stream, row.seq, row.idx) {
+            numbers.push(command.n);
+            streams.push(stream.to_string());
+            inputs.push(receipt_input(seq, idx));
+            ended.push(command);
+        }
+    }
+    if ended.is_empty() {
+        return Ok(());
+    }
+    for row in tx.query(UNHEARD, &[&numbers, &streams, &inputs]).await? {
+        let place = int(&row, 0).and_then(|place| usize::try_from(place - 1).ok());
+        if let Some(command) = place.and_then(|at| ended.get_mut(at)) {
+            command.unheard = true;
+        }
     }
     Ok(())
 }

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use super::page::goes_on;
+use super::page::{goes_on, just_before};
 use super::reading::Reading;
 use crate::domain::EventRow;
-use crate::domain::laws::{Decisions, FlowFacts, of_flow, of_input};
+use crate::domain::laws::{Decisions, FlowFacts, Violation, law, of_flow, of_input};
 use crate::port::seal::FlowsFrom;
 use crate::port::store::StoreError;
 use crate::port::{Archive, Audited};
@@ -20,6 +20,8 @@ pub(super) struct Flows {
     from: FlowsFrom,
     is_last: bool,
     decisions: Decisions,
+    /// The stream of decisions whose row was looked for last, since it was not among the others.
+    looked_for: String,
 }
 
 impl Flows {
@@ -37,10 +39,32 @@ impl Flows {
                     reading.findings.add(self.decisions.meet(event, flow));
                     return Ok(());
                 }
-                Some(_) | None => return Ok(()),
+                Some(_) | None => return self.without_row(reading, event).await,
             }
             self.ahead.pop_front();
         }
+    }
+
+    /// An event without the row of a workflow: a service's, or one began meanwhile, or it is lost.
+    async fn without_row<S: Audited + Archive>(
+        &mut self,
+        reading: &mut Reading<'_, S>,
+        event: &EventRow,
+    ) -> Result<(), StoreError> {
+        let stream = event.stream.as_str();
+        if event.decided.is_none() || self.looked_for == stream {
+            return Ok(());
+        }
+        stream.clone_into(&mut self.looked_for);
+        let after = Some((String::new(), just_before(stream)));
+        let from = FlowsFrom { after, open_only: false };
+        let found = reading.store.flow_facts(from, 1).await?;
+        if found.first().is_none_or(|flow| flow.stream != stream) {
+            let found = format!("event {} of {stream} was decided, and no row stands", event.seq);
+            let violation = Violation::of(&law::FLOW_ROW, vec![stream.to_owned()], &found);
+            reading.findings.add(Some(violation));
+        }
+        Ok(())
     }
 
     /// Judges what is left.

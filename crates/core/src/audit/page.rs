@@ -66,3 +66,34 @@ pub(super) fn goes_on<T: PartialEq>(after: &T, last: T) -> Result<T, StoreError>
     let stands = "its pages do not go on; report this as a bug of the store";
     if last == *after { Err(StoreError::Broken(stands.into())) } else { Ok(last) }
 }
+
+/// A text that is below `key` and above every other key that is below it: keys have 255 bytes at
+/// most.
+pub(super) fn just_before(key: &str) -> String {
+    let mut before = key.to_owned();
+    let Some(last) = before.pop() else { return before };
+    let lower = (0..u32::from(last)).rev().find_map(char::from_u32);
+    if let Some(lower) = lower {
+        before.push(lower);
+        let room = 260_usize.saturating_sub(before.len()) / char::MAX.len_utf8();
+        before.extend(std::iter::repeat_n(char::MAX, room));
+    }
+    before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_lies_between_a_key_and_what_is_just_before_it() {
+        for key in ["A", "A1", "é", "\u{e000}", "订单-1", " "] {
+            let before = just_before(key);
+            assert!(before.as_str() < key, "{key}");
+            for other in ["@", "A0", "A", "A0zzzz", "è\u{10ffff}", "订单-0\u{10ffff}", "\u{d7ff}x"]
+            {
+                assert!(!(before.as_str() < other && other < key), "{key}: {other}");
+            }
+        }
+    }
+}

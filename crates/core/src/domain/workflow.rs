@@ -92,6 +92,13 @@ pub fn timer_input(seq: i64, name: &str) -> String {
     format!("timer:{seq}:{name}")
 }
 
+/// The name of the timer whose input has this id; `None` if it is no such id.
+#[must_use]
+pub fn timer_name(input_id: &str) -> Option<&str> {
+    let (seq, name) = input_id.strip_prefix("timer:")?.split_once(':')?;
+    seq.parse::<i64>().is_ok().then_some(name)
+}
+
 /// A workflow's program: its name and version, written `name/version`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Program {

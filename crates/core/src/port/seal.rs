@@ -60,10 +60,13 @@ pub struct Arrived {
 pub struct FlowsFrom {
     /// After this status and stream.
     pub after: Option<(String, String)>,
-    /// Those that have not completed only, in the order of status and stream; else all, in the
-    /// order of streams.
+    /// Those that have not completed only, in the order of status and stream, without timers; else
+    /// all, in the order of streams.
     pub open_only: bool,
 }
+
+/// The most timers that a page of workflows holds, unless one workflow has more.
+pub const TIMERS_MAX: usize = 20_000;
 
 /// A page of inputs, and where the next one goes on; `None`: nowhere.
 pub type InputPage = (Vec<InputFacts>, Option<String>);
@@ -98,8 +101,8 @@ pub trait Audited: Store {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<EventRow>, StoreError>> + Send;
 
-    /// What stands about workflows, at most `limit`, each in one snapshot. Default: none, for a
-    /// store without workflows.
+    /// What stands about workflows, at most `limit`, each in one snapshot with its timers. A page
+    /// may be shorter, so that its timers are not too many, but for the last it is not empty.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -107,13 +110,9 @@ pub trait Audited: Store {
         &self,
         from: FlowsFrom,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<FlowFacts>, StoreError>> + Send {
-        let _ = (from, limit);
-        std::future::ready(Ok(Vec::new()))
-    }
+    ) -> impl Future<Output = Result<Vec<FlowFacts>, StoreError>> + Send;
 
     /// What stands about inputs that wait, at most `limit`, from the cursor of the page before on.
-    /// Default: none, for a store without workflows.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -121,10 +120,7 @@ pub trait Audited: Store {
         &self,
         from: Option<String>,
         limit: usize,
-    ) -> impl Future<Output = Result<InputPage, StoreError>> + Send {
-        let _ = (from, limit);
-        std::future::ready(Ok((Vec::new(), None)))
-    }
+    ) -> impl Future<Output = Result<InputPage, StoreError>> + Send;
 
     /// The acts of people after `after`, at most `limit`, in the order of arrival.
     ///

@@ -1,19 +1,21 @@
-//! The `Audited` port on PostgreSQL: how far the store is complete, what came since, the seal.
+//! The `Audited` port on PostgreSQL: how far the store is complete, what came since, workflows, the
+//! seal.
 //!
 //! Guarantees: nothing at or below a horizon appears later; a seal is written only over the one
 //! that was read. Does not: know what a seal says.
 
 mod arrived;
+mod flow;
 mod horizon;
 mod mend;
 pub(crate) mod seal;
 
 use counterfoil_core::domain::EventRow;
-use counterfoil_core::domain::laws::ContradictionFacts;
+use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, Horizon, Sealed};
+use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
 use counterfoil_core::port::store::StoreError;
 
 use self::mend::Mend;
@@ -39,6 +41,22 @@ impl Audited for PostgresStore {
         limit: usize,
     ) -> Result<Vec<EventRow>, StoreError> {
         snapshot!(self, |tx| arrived::events(tx, after, limit))
+    }
+
+    async fn flow_facts(
+        &self,
+        from: FlowsFrom,
+        limit: usize,
+    ) -> Result<Vec<FlowFacts>, StoreError> {
+        snapshot!(self, |tx| flow::flows(tx, &from, limit))
+    }
+
+    async fn input_facts(
+        &self,
+        from: Option<String>,
+        limit: usize,
+    ) -> Result<InputPage, StoreError> {
+        snapshot!(self, |tx| flow::inputs(tx, from.as_deref(), limit))
     }
 
     async fn actions(&self, after: i64, limit: usize) -> Result<Vec<ActionRow>, StoreError> {

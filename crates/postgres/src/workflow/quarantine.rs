@@ -24,6 +24,7 @@ pub(super) const SERVE: Statement = statement!("input_serve");
 const QUARANTINE: Statement = statement!("stream_quarantine");
 const ASIDE: Statement = statement!("stream_aside");
 const FORGET: Statement = statement!("stream_forget");
+const POINTERS_END: Statement = statement!("input_pointers_end");
 const RESTART: Statement = statement!("input_restart");
 const RETRY: Statement = statement!("stream_retry");
 const TAKE_AWAY: Statement = statement!("input_take_away");
@@ -114,6 +115,7 @@ impl Work for TakeUp<'_> {
         let group = Group::begin(tx, self.store).await?;
         if never_began {
             tx.execute(FORGET, &[&stream]).await?;
+            tx.execute(POINTERS_END, &[&stream]).await?;
             tx.execute(RESTART, &[&stream]).await?;
         } else {
             tx.execute(RETRY, &[&stream, &group.now.get()]).await?;

@@ -2,7 +2,8 @@
 
 use counterfoil_core::port::BoxFuture;
 use counterfoil_testkit::corrupted::{
-    Column, Found, Hand, Holds, Sealed, audit, corrupt, fill, holds_page, table, unexplained,
+    Column, Hand, Holds, Part, Placed, Sealed, audit, corrupt, fill, fill_flows, holds_page,
+    joined, table, unexplained, without_seal,
 };
 use counterfoil_testkit::exercise_store::Hands as _;
 use tokio_postgres::{Client, SimpleQueryMessage};
@@ -95,26 +96,31 @@ impl Hand for PostgresHand {
     }
 }
 
-async fn found(sealed: Sealed) -> Vec<Found> {
+/// What is found in a part of the rows.
+async fn found(part: Part) -> Vec<Placed> {
     let hands = make().await;
+    fill_flows(&hands).await;
     fill(&hands).await;
     let client = connect_to(hands.schema.url()).await;
     let plain = "SET session_replication_role = replica; SET synchronous_commit = off";
     client.batch_execute(plain).await.unwrap();
     let hand = PostgresHand { client, schema: hands.schema.name().to_owned() };
     let store = hands.store();
-    corrupt(&hand, sealed, &|| {
+    corrupt(&hand, Sealed::Before, part, &|| {
         let store = store.clone();
         Box::pin(async move { Box::pin(audit(&store)).await })
     })
     .await
 }
 
+/// An audit here is a hundred questions to a server: a part of the rows is corrupted in a store of
+/// its own beside the other, and what an audit without a seal finds follows from what one with a
+/// seal tells, as the same test of SQLite holds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_audit_finds_in_a_corrupted_store() {
-    let without = tokio::spawn(found(Sealed::No));
-    let with = found(Sealed::Before).await;
-    let without = without.await.unwrap();
+    let other = tokio::spawn(found(Part { at: 1, of: 2 }));
+    let one = found(Part { at: 0, of: 2 }).await;
+    let with = joined(vec![one, other.await.unwrap()]);
     assert_eq!(unexplained("postgres", &with), [""; 0]);
-    holds_page("postgres", &table(&without, &with));
+    holds_page("postgres", &table(&without_seal(&with), &with));
 }

@@ -9,7 +9,7 @@ use counterfoil_core::domain::workflow::InputKind;
 use counterfoil_core::port::{BoxFuture, Clock as _};
 use counterfoil_postgres::PostgresStore;
 use counterfoil_testkit::ManualClock;
-use counterfoil_testkit::exercise_store::{Hands, WorkflowHands};
+use counterfoil_testkit::exercise_store::{Hands, Spoil, WorkflowHands};
 
 use crate::server::{TestSchema, connect_to};
 
@@ -206,6 +206,13 @@ impl WorkflowHands for PostgresHands {
             let aside = "UPDATE cf.input SET workflow = NULL WHERE stream = $1 AND id = $2";
             let forger = self.schema.forger().await;
             assert_eq!(forger.execute(aside, &[&stream, &id]).await.unwrap(), 1);
+        })
+    }
+
+    fn spoil<'a>(&'a self, spoil: &'a Spoil) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let forger = self.schema.forger().await;
+            assert_eq!(forger.execute(spoil.sql, &[]).await.unwrap(), 1, "{}", spoil.sql);
         })
     }
 }

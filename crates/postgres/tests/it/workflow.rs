@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use counterfoil_core::domain::laws::of_input;
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, timer_input};
 use counterfoil_core::domain::{
     Command, CommandId, Event, Judge, Kind, Outcome, ResultBody, Span, Stream,
@@ -10,7 +11,7 @@ use counterfoil_core::port::store::{Append, Ended, Recorded, Settle, WriteRefuse
 use counterfoil_core::port::workflow::{
     Aside, Decision, DueFrom, NewInput, Quarantine, Step, StepRefused,
 };
-use counterfoil_core::port::{Actor, Store as _, Workflows as _};
+use counterfoil_core::port::{Actor, Audited as _, Store as _, Workflows as _};
 use counterfoil_postgres::PostgresStore;
 
 use crate::lanes::{completed, declare, exchange, terms};
@@ -74,6 +75,13 @@ pub(crate) fn step(store: &PostgresStore, of: &str, seq: i64, decisions: Vec<Dec
         owner: "runner".into(),
         lease: Span::ZERO,
     }
+}
+
+/// What an open transaction left, and a runner sees to, is nobody's fault.
+async fn no_law_of_inputs_is_broken(store: &PostgresStore) {
+    let (inputs, _) = store.input_facts(None, 99).await.unwrap();
+    assert!(!inputs.is_empty());
+    assert_eq!(inputs.iter().flat_map(of_input).collect::<Vec<_>>(), []);
 }
 
 pub(crate) async fn commit(store: &PostgresStore, step: Step) {
@@ -174,6 +182,7 @@ async fn a_signal_to_what_is_set_aside_meanwhile_clogs_nothing() {
     user.run("COMMIT").await.unwrap();
     let aside = "SELECT count(*) FROM cf.input WHERE workflow IS NULL";
     assert_eq!(user.number(aside).await, 0);
+    no_law_of_inputs_is_broken(&store).await;
     assert_eq!(due(&store).await, [""; 0]);
     assert_eq!(store.keep_inputs(9, HOUR).await.unwrap().adopted, 0);
     assert_eq!(user.number(aside).await, 1);
@@ -210,6 +219,7 @@ async fn a_repeat_from_an_old_snapshot_is_taken_away() {
     commit(&store, step(&store, "t", 1, vec![signalled("a")])).await;
     user.run(&signal("t", "a")).await.unwrap();
     user.run("COMMIT").await.unwrap();
+    no_law_of_inputs_is_broken(&store).await;
     assert_eq!(due(&store).await, ["t a"]);
     let again = store.steps(vec![step(&store, "t", 2, vec![signalled("a")])]).await.unwrap();
     assert_eq!(again, [Err(StepRefused::Gone { stream: "t".into(), id: "a".into() })]);

@@ -3,11 +3,11 @@
 //! Guarantees: a page is one snapshot; names that cannot be read are told as nearly as they can be.
 //! Does not: judge.
 
-use counterfoil_core::domain::laws::{FlowFacts, InputFacts};
-use counterfoil_core::port::seal::{FlowsFrom, InputPage};
+use counterfoil_core::domain::laws::{FlowFacts, InputFacts, TimerFacts};
+use counterfoil_core::port::seal::{FlowsFrom, InputPage, TIMERS_MAX};
 use rusqlite::{Connection, Row, params};
 
-use crate::row::{int, lossy};
+use crate::row::{int, lossy, time};
 use crate::sql::Sql;
 
 /// A page of workflows.
@@ -23,17 +23,44 @@ pub(crate) fn flows(
         return page.query_map(params![status, stream, limit], flow)?.collect();
     }
     let mut page = store.prepare_cached(Sql::FlowFacts.text())?;
-    page.query_map(params![stream, limit], flow)?.collect()
+    let flows = page.query_map(params![stream, limit], flow)?;
+    let mut flows = flows.collect::<rusqlite::Result<Vec<_>>>()?;
+    add_timers(store, &mut flows)?;
+    Ok(flows)
 }
 
 fn flow(row: &Row<'_>) -> rusqlite::Result<FlowFacts> {
     Ok(FlowFacts {
         stream: lossy(row, 0)?.unwrap_or_default(),
-        status: lossy(row, 1)?.unwrap_or_default(),
-        head: int(row, 2)?.unwrap_or_default(),
-        newest: int(row, 3)?.unwrap_or_default(),
-        end: lossy(row, 4)?,
+        workflow: lossy(row, 1)?.unwrap_or_default(),
+        status: lossy(row, 2)?.unwrap_or_default(),
+        head: int(row, 3)?.unwrap_or_default(),
+        newest: int(row, 4)?.unwrap_or_default(),
+        begun_as: lossy(row, 5)?,
+        end: lossy(row, 6)?,
+        has_reason: row.get(7)?,
+        names_input: row.get(8)?,
+        is_held: row.get(9)?,
+        timers: Vec::new(),
     })
+}
+
+/// Adds the timers of each; where they become too many, the others are left to the next page.
+fn add_timers(store: &Connection, flows: &mut Vec<FlowFacts>) -> rusqlite::Result<()> {
+    let mut timers = store.prepare_cached(Sql::FlowTimers.text())?;
+    let mut count = 0;
+    for at in 0..flows.len() {
+        let Some(flow) = flows.get_mut(at) else { break };
+        let waiting = timers.query_map([&flow.stream], |row| {
+            Ok(TimerFacts { id: lossy(row, 0)?.unwrap_or_default(), due_at: time(row, 1)? })
+        })?;
+        flow.timers = waiting.collect::<rusqlite::Result<_>>()?;
+        count += flow.timers.len();
+        if count > TIMERS_MAX && at > 0 {
+            flows.truncate(at);
+        }
+    }
+    Ok(())
 }
 
 /// A page of inputs; the cursor is a rowid.
@@ -53,10 +80,13 @@ pub(crate) fn inputs(
             stream: lossy(row, 1)?.unwrap_or_default(),
             id: lossy(row, 2)?.unwrap_or_default(),
             kind: lossy(row, 3)?.unwrap_or_default(),
-            is_decided: row.get(4)?,
-            has_receipt: row.get(5)?,
-            waits_for: lossy(row, 6)?,
-            serves: lossy(row, 7)?,
+            name: lossy(row, 4)?.unwrap_or_default(),
+            due_at: time(row, 5)?,
+            has_body: row.get(6)?,
+            is_decided: row.get(7)?,
+            has_receipt: row.get(8)?,
+            waits_for: lossy(row, 9)?,
+            program: lossy(row, 10)?,
         });
     }
     let next = last.filter(|_| inputs.len() >= limit).map(|last| last.to_string());

@@ -1,7 +1,8 @@
 //! Sets a workflow aside with its inputs, and takes it up again.
 //!
 //! Guarantees: its inputs go with it in one write, so that no runner meets them; nothing of them is
-//! lost. Does not: say what is wrong with it; the runner does.
+//! lost. One that never began is forgotten with what points to receipts of its stream: that is
+//! somebody else's. Does not: say what is wrong with it; the runner does.
 
 use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::Status;
@@ -100,6 +101,7 @@ impl Work for TakeUp {
         let Some((program, never_began)) = found.optional()? else { return Ok(false) };
         if never_began {
             group.sql(Sql::StreamForget)?.execute([stream])?;
+            group.sql(Sql::InputPointersEnd)?.execute([stream])?;
             group.sql(Sql::InputRestart)?.execute([stream])?;
         } else {
             let now = group.now.get();

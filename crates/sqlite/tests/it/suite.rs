@@ -8,7 +8,7 @@ use counterfoil_core::domain::workflow::InputKind;
 use counterfoil_core::port::{BoxFuture, Clock as _};
 use counterfoil_sqlite::{Options, SqliteStore, init, open_own};
 use counterfoil_testkit::ManualClock;
-use counterfoil_testkit::exercise_store::{Hands, WorkflowHands};
+use counterfoil_testkit::exercise_store::{Hands, Spoil, WorkflowHands};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
@@ -136,6 +136,12 @@ impl WorkflowHands for SqliteHands {
     fn set_aside<'a>(&'a self, stream: &'a str, id: &'a str) -> BoxFuture<'a, ()> {
         let aside = "UPDATE counterfoil_input SET workflow = NULL WHERE stream = ?1 AND id = ?2";
         assert_eq!(self.own().execute(aside, [stream, id]).unwrap(), 1);
+        Box::pin(async {})
+    }
+
+    fn spoil<'a>(&'a self, spoil: &'a Spoil) -> BoxFuture<'a, ()> {
+        let sql = spoil.sql.replace("cf.", "counterfoil_");
+        assert_eq!(self.own().execute(&sql, []).unwrap(), 1, "{sql}");
         Box::pin(async {})
     }
 }

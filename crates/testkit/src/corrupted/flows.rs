@@ -3,11 +3,13 @@
 //! Guarantees: made by the port alone. Does not: run a program.
 
 use counterfoil_core::domain::transition::Report;
-use counterfoil_core::domain::workflow::{Decided, End, InputKind, Program, Status, timer_input};
+use counterfoil_core::domain::workflow::{
+    Decided, End, InputKind, Program, SetTimer, Status, timer_input,
+};
 use counterfoil_core::domain::{
     Command, CommandId, Event, Kind, Micros, ReceiptOutcome, Span, Stream,
 };
-use counterfoil_core::port::workflow::{Aside, Decision, NewInput, Quarantine, Step};
+use counterfoil_core::port::workflow::{Aside, Decision, NewInput, Quarantine, Snapshot, Step};
 use counterfoil_core::port::{Store as _, Workflows};
 
 use crate::exercise_store::WorkflowHands;
@@ -44,7 +46,8 @@ async fn step<S: Workflows>(store: &S, of: &str, head: i64, what: Decision, stat
     let (owner, lease) = ("runner".into(), Span::from_secs(60));
     let (at, decisions) = (store.now().unwrap(), vec![what]);
     let (stream, program, expected_seq) = (stream(of), program(), head);
-    let snapshot = None;
+    let state = || Snapshot { program: program.clone(), seq: head + 2, state: b"{}".to_vec() };
+    let snapshot = (of == "flow-runs").then(state);
     let step =
         Step { stream, program, expected_seq, at, decisions, status, snapshot, owner, lease };
     assert_eq!(store.steps(vec![step]).await.unwrap(), [Ok(())]);
@@ -53,7 +56,12 @@ async fn step<S: Workflows>(store: &S, of: &str, head: i64, what: Decision, stat
 /// Starts a workflow with an event, a timer and a command that a report ends; its head is 2.
 async fn begin<S: Workflows>(store: &S, of: &str, due_at: Micros) {
     send(store, of, "start", InputKind::Start, "trip").await;
-    let said = Decided { events: 1, labels: vec!["book".into()], ..Decided::default() };
+    let said = Decided {
+        events: 1,
+        labels: vec!["book".into()],
+        set: vec![SetTimer { name: "late".into(), due_at }],
+        ..Decided::default()
+    };
     let what = decision("start", "start:trip", &said);
     let events = vec![Event::json("planned", &1).unwrap()];
     let commands = vec![Command::unnamed("shop", "book", &1).unwrap()];

@@ -23,7 +23,7 @@ use counterfoil_core::port::{Archive, Audited, BoxFuture};
 
 pub use change::{Change, How};
 pub use hand::{Column, Hand, Holds};
-pub use table::{holds_page, table, unexplained};
+pub use table::{holds_page, table, unexplained, without_seal};
 
 use crate::exercise_store::{Hands, WorkflowHands};
 
@@ -36,6 +36,7 @@ const TABLES: &[(&str, &str)] = &[
     ("contradiction", "command_id"),
     ("event", "stream || ':' || t.seq"),
     ("stream", "stream"),
+    ("snapshot", "stream || ' ' || t.name"),
     ("input", "stream || ' ' || t.id"),
     ("lane", "ordering_key"),
     ("tally", "destination || ' ' || t.outcome"),
@@ -90,6 +91,31 @@ pub async fn audit<S: Audited + Archive>(store: &S) -> BTreeSet<&'static str> {
     }
 }
 
+/// Which of the corruptions are tried: those of every `of`-th row, from the row `at` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Less than `of`.
+    pub at: usize,
+    /// In how many parts the work is done.
+    pub of: usize,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: Self = Self { at: 0, of: 1 };
+}
+
+/// What was found of a corruption, with its place among all: table, row and change.
+pub type Placed = ((usize, usize, usize), Found);
+
+/// The parts of one work as one.
+#[must_use]
+pub fn joined(parts: Vec<Vec<Placed>>) -> Vec<Found> {
+    let mut all: Vec<Placed> = parts.into_iter().flatten().collect();
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, found)| found).collect()
+}
+
 /// Whether the audit has a seal to compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sealed {
@@ -99,23 +125,24 @@ pub enum Sealed {
     Before,
 }
 
-/// Corrupts every row in every way; `audit` answers the codes that it tells.
+/// Corrupts each row of a part in every way; `audit` answers the codes that it tells.
 ///
 /// # Panics
 /// If the store is not sound to begin with, or not the same again at the end.
 pub async fn corrupt(
     hand: &dyn Hand,
     sealed: Sealed,
+    part: Part,
     audit: &(dyn Fn() -> BoxFuture<'static, BTreeSet<&'static str>> + Sync),
-) -> Vec<Found> {
+) -> Vec<Placed> {
     put_key(hand).await;
     let seal = Seal::of(hand, sealed, audit).await;
     let mut all = Vec::new();
-    for (table, label) in TABLES {
+    for (of, (table, label)) in TABLES.iter().enumerate() {
         let columns = hand.columns(&hand.table(table)).await;
         let mut before = rows(hand, table, label, &columns).await;
-        for row in &mut before {
-            for change in changes(table, &columns, row) {
+        for (which, row) in before.iter_mut().enumerate().skip(part.at).step_by(part.of) {
+            for (at, change) in changes(table, &columns, row).into_iter().enumerate() {
                 let Some(undo) = apply(hand, table, &columns, row, &change).await else {
                     continue;
                 };
@@ -124,7 +151,8 @@ pub async fn corrupt(
                     row.place = place;
                 }
                 seal.put_back(hand).await;
-                all.push((Case { table, row: row.label.clone(), change }, codes));
+                let case = Case { table, row: row.label.clone(), change };
+                all.push(((of, which, at), (case, codes)));
             }
         }
         let after = rows(hand, table, label, &columns).await;
@@ -308,7 +336,7 @@ fn duplicate(table: &str, columns: &[Column], row: &Row) -> Vec<String> {
         ("delivery", "turn") | ("lane", "n") => "NULL".into(),
         ("input", "arrival") => (value.parse::<i64>().unwrap() + 1000).to_string(),
         ("delivery", "key_seq") if value != "NULL" => "100000".into(),
-        ("receipt", "round") | ("meta", "k") | ("event", "seq") => {
+        ("receipt", "round") | ("meta", "k") | ("event", "seq") | ("snapshot", "version") => {
             (value.parse::<i64>().unwrap() + 10).to_string()
         }
         ("outbox" | "archived", "command_id")

@@ -12,27 +12,21 @@ pub(super) struct Reason {
     columns: &'static [&'static str],
     hows: &'static [How],
     pub(super) why: &'static str,
-    /// Only SQLite has such rows.
-    pub(super) is_of_sqlite: bool,
+    /// The store that alone has such rows or columns; none: all.
+    only: &'static [&'static str],
 }
 
 const TIMES: &[How] = &[Less, More, DayEarlier, DayLater];
 
-/// Marks, the numbers of lanes, and, so far, workflows.
-const fn is_of_sqlite(table: &str, why: &str) -> bool {
-    matches!(table.as_bytes(), b"receipt" | b"stream" | b"input")
-        || (matches!(table.as_bytes(), b"lane") && matches!(why.as_bytes()[0], b'n'))
-}
-
 macro_rules! reasons {
-    ($($table:literal $columns:expr, $hows:expr, $why:literal)*) => {
+    ($($table:literal $columns:expr, $hows:expr, $why:literal $(=> $store:literal)?)*) => {
         pub(super) const REASONS: &[Reason] = &[$(
             Reason {
                 table: $table,
                 columns: &$columns,
                 hows: $hows,
                 why: $why,
-                is_of_sqlite: is_of_sqlite($table, $why),
+                only: &[$($store)?],
             }
         ),*];
     };
@@ -69,39 +63,46 @@ reasons! {
     "delivery" ["key_seq"], &[Less],
         "once one of a lane is archived, its places have gaps"
     "receipt" [], &[],
-        "a mark holds the number of an archived row and belongs to no command"
+        "a mark holds the number of an archived row and belongs to no command" => "sqlite"
     "receipt" ["round", "attempts", "token", "recorded_at"], TIMES,
-        "a mark holds the number of an archived row and belongs to no command"
+        "a mark holds the number of an archived row and belongs to no command" => "sqlite"
     "receipt" ["n", "outcome", "source", "destination", "result", "evidence", "first_sent_at",
         "key_seq", "digest", "row_digest"], &[More, Other, Name, Value],
-        "a mark holds the number of an archived row and belongs to no command"
+        "a mark holds the number of an archived row and belongs to no command" => "sqlite"
     "attempt" [], &[],
         "in a round that has ended a settle may be told twice; rows after the seal are new"
     "contradiction" [], &[],
         "it came after the seal, and somebody has looked into what it says"
-    "stream" [], &[],
-        "of a workflow that has ended, and for which nothing waits, nothing is decided any more"
-    "stream" ["workflow", "version"], &[Less, More, Other, Null],
-        "which program decides it is told by the inputs that wait for it; here none does"
-    "stream" ["status"], &[Name],
-        "any workflow may be set aside, and be taken up again by a person"
-    "stream" ["lease_owner", "lease_until"],
-        &[Less, More, DayEarlier, DayLater, Other, Null, Value],
+    "stream" ["version"], &[Less, More, Null],
+        "no witness: the inputs that wait for it tell which version decides it, and here none does"
+    "stream" ["lease_owner", "lease_until"], &[Less, More, DayEarlier, DayLater, Other, Null],
         "a lease saves work and protects nothing: the head does"
-    "stream" ["reason", "input", "changed_at"],
-        &[Less, More, DayEarlier, DayLater, Other, Null, Value],
+    "stream" ["reason", "input"], &[Other, Null],
         "words for people, which nothing compares"
+    "stream" ["changed_at"], &[Less, More, DayEarlier, DayLater, Null],
+        "a time for people, which nothing compares"
+    "snapshot" [], &[],
+        "it saves work: without it a runner replays the events, and another program's is not read"
+    "snapshot" ["stream", "name", "version", "recorded_at"],
+        &[Less, More, DayEarlier, DayLater, Other],
+        "it saves work: without it a runner replays the events, and another program's is not read"
+    "snapshot" ["seq", "state"], &[Less, More, Other],
+        "no witness: a runner goes on from what it saved; `workflow verify` decides again from the \
+         events alone, and a snapshot may be removed at any time"
     "input" [], &[],
-        "strangers may send anything, and nothing else says what they sent"
-    "input" ["stream", "id", "kind", "name", "body", "due_at", "recorded_at", "workflow"],
-        &[Less, More, DayEarlier, DayLater, Other, Name, Null, Value],
-        "nothing else says what strangers sent; its workflow decides what is in it"
+        "no witness: strangers may send anything, and nothing else says what they sent"
+    "input" ["stream", "id", "kind", "name", "body"], &[Other, Name, Null],
+        "no witness: nothing else says what strangers sent; its workflow decides what is in it"
+    "input" ["workflow"], &[Null],
+        "one that is set aside is adopted by the upkeep of inputs"
+    "input" ["recorded_at"], TIMES,
+        "when it came is for people, and for the upkeep that lets orphans expire"
     "lane" [], &[],
         "all commands of the lane are archived: whatever number comes next is free"
     "lane" ["last"], &[Less, More],
         "once one of a lane is archived, its places have gaps"
     "lane" ["n"], &[More, Null],
-        "nobody has the turn of that lane now; the next command writes the number anew"
+        "nobody has the turn of that lane now; the next command writes the number anew" => "sqlite"
     "operator_action" [], &[],
         "people may do the same again; rows that came after the seal are new"
     "destination" [], &[],
@@ -123,6 +124,11 @@ reasons! {
 }
 
 impl Reason {
+    /// Whether a store has what it is about.
+    pub(super) fn is_of(&self, store: &str) -> bool {
+        self.only.is_empty() || self.only.contains(&store)
+    }
+
     /// Whether it is the reason for a miss.
     pub(super) fn covers(&self, case: &Case) -> bool {
         self.table == case.table

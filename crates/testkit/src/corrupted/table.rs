@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
+use counterfoil_core::domain::laws::law;
+
 use super::reasons::REASONS;
 use super::{Change, Found};
 
@@ -100,6 +102,17 @@ fn lines(all: &[Found], order: &mut Vec<Key>) -> BTreeMap<Key, Line> {
     lines
 }
 
+/// What an audit without a seal finds, by what one with a seal told: the seal adds laws of its own,
+/// and takes none away.
+#[must_use]
+pub fn without_seal(with: &[Found]) -> Vec<Found> {
+    let of_seal = [law::SEALED.code, law::SEAL_BEYOND.code];
+    let bare = |codes: &BTreeSet<_>| {
+        codes.iter().copied().filter(|code| !of_seal.contains(code)).collect()
+    };
+    with.iter().map(|(case, codes)| (case.clone(), bare(codes))).collect()
+}
+
 /// Misses without a reason, and reasons without a miss.
 #[must_use]
 pub fn unexplained(store: &str, sealed: &[Found]) -> Vec<String> {
@@ -110,7 +123,7 @@ pub fn unexplained(store: &str, sealed: &[Found]) -> Vec<String> {
         .map(|(case, _)| format!("no reason: {case:?}"));
     let idle = REASONS
         .iter()
-        .filter(|reason| store == "sqlite" || !reason.is_of_sqlite)
+        .filter(|reason| reason.is_of(store))
         .filter(|reason| !missed.iter().any(|(case, _)| reason.covers(case)))
         .map(|reason| format!("no miss for the reason: {}", reason.why));
     bare.chain(idle).collect()

@@ -6,7 +6,7 @@ use counterfoil_core::domain::Span;
 use counterfoil_core::domain::workflow::InputKind;
 use counterfoil_core::port::{BoxFuture, Store as _};
 
-use super::{Hands, WorkflowHands};
+use super::{Hands, Spoil, WorkflowHands};
 use crate::{ManualClock, MemoryStore};
 
 /// A fresh store in memory and its clock.
@@ -108,6 +108,11 @@ impl WorkflowHands for MemoryHands {
             let at = (stream.to_owned(), id.to_owned());
             rows.inputs.entry(at).and_modify(|input| input.workflow = None);
         });
+        Box::pin(async {})
+    }
+
+    fn spoil<'a>(&'a self, spoil: &'a Spoil) -> BoxFuture<'a, ()> {
+        self.store.with_rows(spoil.rows);
         Box::pin(async {})
     }
 }

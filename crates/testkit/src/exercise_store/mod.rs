@@ -53,7 +53,7 @@ use counterfoil_core::domain::Span;
 use counterfoil_core::port::{Archive, Audited, BoxFuture, Store};
 
 pub use memory_hands::MemoryHands;
-pub use workflows::{WorkflowHands, run_workflow, workflow_cases};
+pub use workflows::{Spoil, WorkflowHands, run_workflow, workflow_cases};
 
 /// What the port cannot do, and a suite needs: time, strangers' rows, what was recorded.
 ///

@@ -4,9 +4,9 @@
 
 use std::ops::Bound::{Excluded, Unbounded};
 
-use counterfoil_core::domain::Stream;
-use counterfoil_core::domain::laws::{FlowFacts, InputFacts};
+use counterfoil_core::domain::laws::{FlowFacts, InputFacts, TimerFacts};
 use counterfoil_core::domain::workflow::{Status, receipt_input};
+use counterfoil_core::domain::{EventRow, Stream};
 use counterfoil_core::port::seal::{FlowsFrom, InputPage};
 
 use super::rows::{InputEntry, InputId, OutboxEntry, Rows, StreamEntry};
@@ -24,18 +24,38 @@ impl Rows {
         let mut found: Vec<_> = self.streams.iter().filter(|(_, row)| is_open(row)).collect();
         found.retain(|found| from.after.as_ref().is_none_or(|after| at(found) > *after));
         found.sort_by_key(at);
-        found.into_iter().take(limit).map(|(stream, row)| self.facts_of_flow(stream, row)).collect()
+        let facts = |(stream, row): (&String, &StreamEntry)| {
+            let timers = if from.open_only { Vec::new() } else { self.timers_of(stream) };
+            FlowFacts { timers, ..self.facts_of_flow(stream, row) }
+        };
+        found.into_iter().take(limit).map(facts).collect()
+    }
+
+    fn timers_of(&self, stream: &str) -> Vec<TimerFacts> {
+        let timers = self.inputs_of(stream).filter(|((_, id), _)| id.starts_with("timer:"));
+        timers.map(|(at, input)| TimerFacts { id: at.1.clone(), due_at: input.due_at }).collect()
     }
 
     fn facts_of_flow(&self, stream: &str, row: &StreamEntry) -> FlowFacts {
         let ends = |text: &&String| text.contains("\"end\":{");
         let mut decided = self.events_of(stream).rev().filter_map(|event| event.decided.as_ref());
+        let first = self.events_of(stream).next().filter(|event| event.seq == 1);
+        let kind = |event: &EventRow| {
+            let kind = event.cause.as_ref().map(|_| event.kind.to_string());
+            kind.unwrap_or_default()
+        };
         FlowFacts {
             stream: stream.to_owned(),
+            workflow: row.program.name().into(),
             status: row.status.name().into(),
             head: row.head,
             newest: self.head(stream),
+            begun_as: first.map(kind),
             end: decided.find(ends).cloned(),
+            has_reason: row.reason.is_some(),
+            names_input: row.input.is_some(),
+            is_held: row.lease.is_some(),
+            timers: Vec::new(),
         }
     }
 
@@ -52,14 +72,18 @@ impl Rows {
     fn facts_of_input(&self, at: &InputId, input: &InputEntry) -> InputFacts {
         let (stream, id) = at;
         let of = Stream::new(stream.as_str()).ok();
+        let receipt = of.and_then(|of| self.pointed_to(&of, id));
         InputFacts {
             stream: stream.clone(),
             id: id.clone(),
             kind: input.kind.name().into(),
+            name: input.name.clone(),
+            due_at: input.due_at,
+            has_body: input.body.is_some(),
             is_decided: self.caused_by(stream, id).is_some(),
-            has_receipt: of.is_some_and(|of| self.pointed_to(&of, id).is_some()),
+            has_receipt: receipt.is_some_and(|receipt| receipt.outcome.name() == input.name),
             waits_for: input.workflow.clone(),
-            serves: self.served_by(stream, input),
+            program: self.streams.get(stream).map(|row| row.program.to_string()),
         }
     }
 

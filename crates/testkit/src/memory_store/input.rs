@@ -133,6 +133,11 @@ impl Rows {
         }
     }
 
+    /// What points to receipts of a stream that is no workflow goes.
+    pub(super) fn forget_pointers(&mut self, stream: &str) {
+        self.inputs.retain(|at, input| at.0 != stream || input.kind != InputKind::Receipt);
+    }
+
     pub(super) fn due_inputs(&self, from: &DueFrom, now: Micros) -> Vec<DueInput> {
         let is_held = |row: &StreamEntry| {
             row.lease.as_ref().is_some_and(|(owner, until)| *until > now && *owner != from.owner)

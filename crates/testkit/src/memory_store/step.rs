@@ -205,6 +205,7 @@ impl Rows {
         (row.reason, row.input) = (None, None);
         if !self.is_begun(name) {
             self.streams.remove(name);
+            self.forget_pointers(name);
         }
         self.serve(name);
         let change = (Status::Quarantined.name(), Status::Running.name());

@@ -1,9 +1,12 @@
 //! What runners of workflows, their senders and their upkeep do in the random histories.
 
 use counterfoil_core::audit::{AuditOptions, How, audit_sealed};
-use counterfoil_core::domain::laws::Violation;
-use counterfoil_core::domain::workflow::{Decided, End, InputKind, Program, Status, timer_input};
-use counterfoil_core::domain::{Command, CommandId, Event, Kind, Span, Stream};
+use counterfoil_core::domain::laws::{InputFacts, Violation};
+use counterfoil_core::domain::workflow::{
+    Decided, End, InputKind, Program, SetTimer, Status, timer_input, timer_name,
+};
+use counterfoil_core::domain::{Command, CommandId, Event, Kind, Micros, Span, Stream};
+use counterfoil_core::port::seal::FlowsFrom;
 use counterfoil_core::port::workflow::{
     Decision, DueFrom, NewInput, Quarantine, Snapshot, Step, WorkflowFilter,
 };
@@ -19,6 +22,9 @@ const OWNERS: [&str; 2] = ["ann", "bob"];
 fn stream(name: &str) -> Stream {
     Stream::new(name).unwrap()
 }
+
+/// The id of its input, its name, and when it is due.
+type Timer = (String, String, Micros);
 
 /// The decision ends its workflow; as what.
 fn end(decision: &mut Decision, end: End) -> Status {
@@ -52,9 +58,16 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
         assert_eq!(self.store.send_inputs(inputs.clone()).await, memory, "{inputs:?}");
     }
 
-    /// A decision about an input that waits, or about none, which ends at `head`; of one that has
-    /// ended nothing follows.
-    fn decision(&mut self, of: &str, waiting: &[String], head: &mut i64, ended: bool) -> Decision {
+    /// A decision about an input that waits, or about none, which ends at `head`, and what it leaves
+    /// of the timers; of one that has ended nothing follows.
+    fn decision(
+        &mut self,
+        (of, program): (&str, &Program),
+        waiting: &[String],
+        timers: &mut Vec<String>,
+        head: &mut i64,
+        ended: bool,
+    ) -> Decision {
         let begins = *head == 0;
         let stray = ["start".to_owned(), "a".to_owned()];
         let input = match waiting {
@@ -67,18 +80,8 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
         let seq = *head;
         let count = if ended { 0 } else { self.dice.below(3) };
         let commands: Vec<_> = (0..count).map(|_| self.unnamed()).collect();
-        let soon = Span::from_millis(i64::try_from(self.dice.below(20_000)).unwrap());
-        let due_at = self.memory.now().unwrap().plus(soon);
-        let name = self.dice.pick(&["late", "later"]);
-        let timers: Vec<_> = self
-            .dice
-            .one_in(if ended { u64::MAX } else { 2 })
-            .then(|| (timer_input(seq, name), name.to_owned(), due_at))
-            .into_iter()
-            .collect();
-        let is_timer = |id: &&String| id.starts_with("timer:");
-        let unset = waiting.iter().filter(is_timer).filter(|_| self.dice.one_in(2)).cloned();
-        let unset = unset.collect();
+        timers.retain(|id| *id != input);
+        let (set, unset) = if ended { Default::default() } else { self.timers(seq, timers) };
         let command = format!("{of}:{}:0", 1 + self.dice.below(6));
         let cancel = self.dice.one_in(3).then(|| CommandId::new(command).unwrap());
         let event = |kind: &str| Event {
@@ -86,12 +89,18 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
             body: b"{}".to_vec(),
             cause: None,
         };
-        let kind = if begins { "start:trip" } else { "signal:trip" };
-        let own = Event { cause: Some(input.clone()), ..event(kind) };
+        let kind = if begins { InputKind::Start } else { InputKind::Signal };
+        let own = Event { cause: Some(input.clone()), ..event(&kind.event_kind(program.name())) };
+        let name = |id: &String| timer_name(id).unwrap().to_owned();
         let said = Decided {
             ignored: ended.then(|| "it has ended".to_owned()),
             events: u32::try_from(events).unwrap(),
             labels: commands.iter().map(|command| command.kind.to_string()).collect(),
+            unset: unset.iter().map(name).collect(),
+            set: set
+                .iter()
+                .map(|(_, name, due_at)| SetTimer { name: name.clone(), due_at: *due_at })
+                .collect(),
             ..Decided::default()
         };
         Decision {
@@ -100,10 +109,24 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
             decided: said.to_text(),
             events: (0..events).map(|_| event("noted")).collect(),
             commands,
-            timers,
+            timers: set,
             unset,
             cancel: cancel.into_iter().collect(),
         }
+    }
+
+    /// Timers that the decision which ends at `seq` sets, and those that it takes back: one of a name
+    /// waits at a time.
+    fn timers(&mut self, seq: i64, timers: &mut Vec<String>) -> (Vec<Timer>, Vec<String>) {
+        let name = self.dice.pick(&[None, None, Some("late"), Some("later")]);
+        let mut unset = timers.clone();
+        unset.retain(|id| timer_name(id) == name || self.dice.one_in(2));
+        timers.retain(|id| !unset.contains(id));
+        let soon = Span::from_millis(i64::try_from(self.dice.below(20_000)).unwrap());
+        let due_at = self.memory.now().unwrap().plus(soon);
+        let set = name.map(|name| (timer_input(seq, name), name.to_owned(), due_at));
+        timers.extend(set.iter().map(|(id, ..)| id.clone()));
+        (set.into_iter().collect(), unset)
     }
 
     fn unnamed(&mut self) -> Command {
@@ -128,10 +151,13 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
         let program = program(&stands.unwrap_or_else(|| self.dice.pick(&PROGRAMS).to_owned()));
         let waiting = self.memory.waiting_inputs(Some(of), None, 99).await.unwrap();
         let waiting: Vec<_> = waiting.into_iter().map(|input| input.id).collect();
+        let mut timers = waiting.clone();
+        timers.retain(|id| timer_name(id).is_some());
         let (expected_seq, at) = (head, self.memory.now().unwrap());
         let count = 1 + self.dice.below(2);
-        let mut decisions: Vec<_> =
-            (0..count).map(|_| self.decision(of, &waiting, &mut head, ended.is_some())).collect();
+        let of = (of, &program);
+        let decision = |_| self.decision(of, &waiting, &mut timers, &mut head, ended.is_some());
+        let mut decisions: Vec<_> = (0..count).map(decision).collect();
         let mut status = ended.unwrap_or(Status::Running);
         if ended.is_none() && self.dice.one_in(9) {
             let ends = [End::Completed(1.into()), End::Failed("no seat".into())];
@@ -144,7 +170,7 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
         });
         let owner = self.dice.pick(&OWNERS).to_owned();
         let lease = Span::from_secs(self.dice.pick(&[0, 0, 5, 30]));
-        let stream = stream(of);
+        let stream = stream(of.0);
         Step { stream, program, expected_seq, at, decisions, status, snapshot, owner, lease }
     }
 
@@ -225,6 +251,12 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
             assert_eq!(store.issued(&of, (1, 0), 99).await, issued);
         }
         assert_eq!(acts(store).await, acts(memory).await);
+        for open_only in [false, true] {
+            let from = FlowsFrom { after: None, open_only };
+            let told = store.flow_facts(from.clone(), 99).await;
+            assert_eq!(told, memory.flow_facts(from, 99).await);
+        }
+        assert_eq!(inputs(store).await, inputs(memory).await);
     }
 
     /// One step of a history of workflows.
@@ -254,6 +286,13 @@ async fn acts(store: &impl Audited) -> Vec<(String, String, String)> {
     let mut acts: Vec<_> = acts.into_iter().map(|act| (act.verb, act.about, act.actor)).collect();
     acts.sort();
     acts
+}
+
+/// What an audit reads of inputs, in the order of their ids.
+async fn inputs(store: &impl Audited) -> Vec<InputFacts> {
+    let (mut inputs, _) = store.input_facts(None, 999).await.unwrap();
+    inputs.sort_by(|one, other| (&one.stream, &one.id).cmp(&(&other.stream, &other.id)));
+    inputs
 }
 
 /// Everything and what is open keep the laws of workflows; reports may well say two things here.

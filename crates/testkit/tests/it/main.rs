@@ -4,7 +4,6 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod audit;
-mod audit_flows;
 mod bulk;
 mod memory_store;
 mod scripted_transport;

@@ -125,6 +125,18 @@ async fn each_of_ten_thousand_signals_has_its_effect_once<S: Workflows>(site: Si
     scene.must_hold(tally()).await;
 }
 
+#[tokio::test]
+async fn the_timers_that_a_runner_sets_are_those_that_an_audit_expects() {
+    let clock = ManualClock::default();
+    let scene = Scene::new(MemoryStore::new(clock.clone()));
+    scene.start("a-1", "alarm").await;
+    scene.idle(Alarm { timers: 3 }).await;
+    scene.must_hold(Alarm { timers: 3 }).await;
+    clock.advance(Span::from_secs(60));
+    assert_eq!(scene.idle_with(Alarm { timers: 3 }, Options::default().batch(2)).await.inputs, 3);
+    scene.must_hold(Alarm { timers: 3 }).await;
+}
+
 /// A hundred thousand timers are due at one moment: each rings once, and before it none does.
 async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each<S: Workflows>(
     site: Site<S>,

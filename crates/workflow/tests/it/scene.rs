@@ -1,11 +1,12 @@
 //! A store with workflows, and what a test does to them.
 
+use counterfoil_core::audit::{AuditOptions, How, audit_sealed};
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::workflow::{InputKind, Status};
 use counterfoil_core::domain::{CommandId, EventRow, ReceiptOutcome, Stream};
 use counterfoil_core::port::store::{Recorded, Reported};
 use counterfoil_core::port::workflow::{Issued, NewInput};
-use counterfoil_core::port::{Quiet, Workflows};
+use counterfoil_core::port::{Archive, Audited, Quiet, Workflows};
 use counterfoil_workflow::runner::{Builder, Options, Runner, RunnerEnd};
 use counterfoil_workflow::{Programs, Workflow};
 
@@ -116,8 +117,14 @@ impl<S: Workflows> Scene<S> {
         (listed.reason.unwrap(), listed.input.unwrap())
     }
 
-    /// Everything that stands was decided so, and would be again.
-    pub(crate) async fn must_hold<W: Workflow>(&self, workflow: W) {
+    /// Everything that stands was decided so, and would be again; and no law is broken.
+    pub(crate) async fn must_hold<W: Workflow>(&self, workflow: W)
+    where
+        S: Audited + Archive,
+    {
+        let full = How::default().full();
+        let report = audit_sealed(&self.store, AuditOptions::default(), full).await.unwrap();
+        assert_eq!(report.violations, []);
         let programs = Programs::new().with(workflow).unwrap();
         let mut count = 0;
         let tell = |verified: counterfoil_workflow::verify::Verified| {

@@ -192,7 +192,8 @@ laws! {
         "A workflow is at its newest event."
         "its row or an event was changed by hand, and no runner can go on: compare with a backup"
     FLOW_STATUS "CF0882"
-        "A workflow has ended as its decisions say, and only then."
+        "A workflow has ended as its decisions say, says why it is set aside, and is held only \
+         while it runs."
         "its row or an event was changed by hand: compare with a backup, then `workflow verify`"
     FLOW_EVENTS "CF0883"
         "A workflow's events are decisions: the event of an input, then as many as it says."
@@ -201,7 +202,7 @@ laws! {
         "An input that was decided waits no more."
         "a row was put back by hand, and stands in the way of its workflow: remove it from `input`"
     INPUT_KIND "CF0885"
-        "An input is of one of the five kinds, and its id is as its kind wants it."
+        "An input is of one of the five kinds, and is as its kind wants it."
         "a newer version or a hand wrote it: use that version, or remove it from `input`"
     POINTER "CF0886"
         "An input that points to a receipt has its command, and that its receipt."
@@ -212,6 +213,12 @@ laws! {
     UNHEARD "CF0888"
         "Every first receipt of a workflow's command waits as an input, or was decided."
         "an input or an event was removed, and its workflow waits for ever: use a backup, or cancel"
+    FLOW_ROW "CF0889"
+        "What a workflow decided has its row, and that names the workflow that was started."
+        "its row was changed or removed by hand, and no runner finds it: compare with a backup"
+    TIMER "CF0890"
+        "The timers that wait are those that decisions set, and neither took back nor heard."
+        "one was changed by hand, and its workflow may wait for ever: use a backup, or cancel"
 }
 
 #[cfg(test)]

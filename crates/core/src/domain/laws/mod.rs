@@ -5,15 +5,19 @@
 
 mod book;
 mod command;
+mod decisions;
 mod delivery;
 mod doubt;
 mod flow;
+mod input;
 mod receipt;
 mod told;
 
 pub use book::{LAWS, Law, law};
 pub use command::{of_command, of_digested};
-pub use flow::{Decisions, FlowFacts, InputFacts, of_flow, of_input};
+pub use decisions::Decisions;
+pub use flow::{FlowFacts, TimerFacts, of_flow};
+pub use input::{InputFacts, of_input};
 
 use super::command::OutboxRow;
 use super::delivery::Delivery;

@@ -128,6 +128,19 @@ macro_rules! workflow_suite {
                 one_that_is_set_aside_keeps_its_commands
                 what_was_issued_is_told_archived_or_not
             }
+            proving {
+                a_sound_history_breaks_no_law
+                a_row_that_its_events_do_not_bear_out_is_told
+                one_that_ended_is_what_it_ended_as
+                a_row_that_names_another_or_is_gone_is_told
+                events_that_are_no_decisions_are_told
+                inputs_that_nobody_could_have_sent_are_told
+                a_receipt_of_which_nobody_heard_is_told
+                timers_that_no_decision_left_are_told
+                many_timers_are_read_in_several_pages
+                a_service_goes_on_with_its_stream_whoever_started_it
+                what_was_never_a_workflow_leaves_no_pointer
+            }
         }
     };
     (@cases ($hands:ident) $($group:ident { $($case:ident)* })*) => {

@@ -13,17 +13,19 @@ mod keeping;
 mod leaving;
 mod listing;
 mod pointing;
+mod proving;
 mod starting;
 mod stepping;
 mod timers;
 
 use counterfoil_core::domain::workflow::InputKind;
-use counterfoil_core::port::{Archive, BoxFuture, Workflows};
+use counterfoil_core::port::{Archive, Audited, BoxFuture, Workflows};
 
 use super::{Case, Hands};
+use crate::memory_store::rows::Rows;
 
 /// What a suite of workflows needs beside the port.
-pub trait WorkflowHands: Hands<Store: Workflows + Archive> {
+pub trait WorkflowHands: Hands<Store: Workflows + Archive + Audited> {
     /// Writes an input as only this library may, with the rights of the tables' owner: a pointer
     /// or a timer that is due at once. For whom it is follows from the stream's row.
     fn forge_input<'a>(
@@ -37,6 +39,18 @@ pub trait WorkflowHands: Hands<Store: Workflows + Archive> {
     /// Sets a waiting input aside (its `workflow` is NULL): as one that came while its start stood
     /// in another open transaction.
     fn set_aside<'a>(&'a self, stream: &'a str, id: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Changes rows behind the store's back, past every guard.
+    fn spoil<'a>(&'a self, spoil: &'a Spoil) -> BoxFuture<'a, ()>;
+}
+
+/// A change of rows by hand, as each store takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Spoil {
+    /// A statement that both databases run; `cf.` stands before the name of each table.
+    pub sql: &'static str,
+    /// The same in memory.
+    pub rows: fn(&mut Rows),
 }
 
 /// All cases of a store of workflows; see [`workflow_suite!`](crate::workflow_suite).
