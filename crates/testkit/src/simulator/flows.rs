@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use counterfoil_core::domain::OutboxRow;
 use counterfoil_core::domain::workflow::{Decided, Status};
 use counterfoil_core::port::store::Recorded;
+use counterfoil_core::port::workflow::Aside;
 use counterfoil_core::port::{Store, Workflows};
 
 use super::dice::Dice;
@@ -158,7 +159,7 @@ impl World<'_> {
                     self.trace.line(self.now_ms, line);
                 }
             }
-            (Write::Quarantine(aside), Ok(Written::Quarantined(true))) => {
+            (Write::Quarantine(aside), Ok(Written::Quarantined(Aside::Workflow))) => {
                 let (stream, why) = (&aside.stream, &aside.reason);
                 let line = format_args!("{name} sets {stream} aside: {why}");
                 self.trace.line(self.now_ms, line);

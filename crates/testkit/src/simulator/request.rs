@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use counterfoil_core::domain::{Answer, Contract, Destination, Micros, Outcome, Span, Token};
+use counterfoil_core::domain::{
+    Answer, Contract, Destination, Micros, Outcome, Span, Stream, Token,
+};
 use counterfoil_core::port::store::{Declared, Exchange, Exchanged, StoreError, Swept};
-use counterfoil_core::port::workflow::{Kept, Quarantine, Step, StepRefused};
+use counterfoil_core::port::workflow::{Aside, Kept, Quarantine, Step, StepRefused};
 use counterfoil_core::port::{Announce, Notice};
 use tokio::sync::{Notify, oneshot};
 
@@ -28,6 +30,7 @@ pub(super) enum Write {
     Steps(Vec<Step>),
     Quarantine(Quarantine),
     Keep(usize, Span),
+    LetGo(String, Vec<Stream>),
 }
 
 /// What a write did.
@@ -38,8 +41,9 @@ pub(super) enum Written {
     Declared(Declared),
     Paused(bool),
     Steps(Vec<Result<(), StepRefused>>),
-    Quarantined(bool),
+    Quarantined(Aside),
     Kept(Kept),
+    LetGo,
 }
 
 /// Where the answer of a write goes.

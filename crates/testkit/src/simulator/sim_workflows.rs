@@ -7,8 +7,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine, Snapshot,
-    Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
+    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -49,9 +49,16 @@ impl Workflows for SimStore {
         }
     }
 
-    async fn quarantine(&self, quarantine: Quarantine) -> Result<bool, StoreError> {
+    async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {
         match self.write(Write::Quarantine(quarantine)).await? {
             Written::Quarantined(done) => Ok(done),
+            _ => strange(),
+        }
+    }
+
+    async fn let_go(&self, owner: &str, streams: &[Stream]) -> Result<(), StoreError> {
+        match self.write(Write::LetGo(owner.to_owned(), streams.to_vec())).await? {
+            Written::LetGo => Ok(()),
             _ => strange(),
         }
     }

@@ -73,6 +73,9 @@ impl Write {
                 store.quarantine(aside.clone()).await.map(Written::Quarantined)
             }
             Self::Keep(limit, after) => store.keep_inputs(*limit, *after).await.map(Written::Kept),
+            Self::LetGo(owner, streams) => {
+                store.let_go(owner, streams).await.map(|()| Written::LetGo)
+            }
         }
     }
 }
@@ -194,7 +197,8 @@ impl World<'_> {
             | Write::Declare(..)
             | Write::Pause(..)
             | Write::Quarantine(_)
-            | Write::Keep(..) => BTreeSet::new(),
+            | Write::Keep(..)
+            | Write::LetGo(..) => BTreeSet::new(),
         };
         let is_sweep = matches!(write, Write::Sweep(..));
         let allowed = |n: i64, before: Option<&Delivery>| {
