@@ -1,6 +1,6 @@
--- by stream_status from the cursor on, and by event_pkey: the newest event of each workflow that has
--- not completed, its first one, and backwards to the one that ended it, of a workflow that runs the
--- newest hundred.
+-- by stream_status from the cursor on, and by event_pkey: the newest event of each workflow that
+-- has not completed, its first one, and backwards to the one that ended it, of a workflow that runs
+-- the newest hundred.
 SELECT s.stream, s.workflow, s.status, s.head,
   coalesce((SELECT e.seq FROM cf.event e WHERE e.stream = s.stream ORDER BY e.seq DESC LIMIT 1), 0),
   (SELECT CASE WHEN e.cause IS NULL THEN '' ELSE e.kind END FROM cf.event e

@@ -58,8 +58,8 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
         assert_eq!(self.store.send_inputs(inputs.clone()).await, memory, "{inputs:?}");
     }
 
-    /// A decision about an input that waits, or about none, which ends at `head`, and what it leaves
-    /// of the timers; of one that has ended nothing follows.
+    /// A decision about an input that waits, or about none, which ends at `head`, and what it
+    /// leaves of the timers; of one that has ended nothing follows.
     fn decision(
         &mut self,
         (of, program): (&str, &Program),
@@ -115,8 +115,8 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
         }
     }
 
-    /// Timers that the decision which ends at `seq` sets, and those that it takes back: one of a name
-    /// waits at a time.
+    /// Timers that the decision which ends at `seq` sets, and those that it takes back: one of a
+    /// name waits at a time.
     fn timers(&mut self, seq: i64, timers: &mut Vec<String>) -> (Vec<Timer>, Vec<String>) {
         let name = self.dice.pick(&[None, None, Some("late"), Some("later")]);
         let mut unset = timers.clone();
