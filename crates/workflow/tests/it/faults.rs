@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{Command, Event, ReceiptOutcome};
+use counterfoil_core::port::Actor;
 use counterfoil_core::port::store::Append;
-use counterfoil_core::port::{Actor, Workflows};
 use counterfoil_testkit::{Fault, MemoryStore, StepsFault};
 use counterfoil_workflow::runner::Options;
 
 use super::programs::{Fragile, Order, Tally};
-use super::scene::{Scene, stream};
+use super::scene::{Scene, Whole, stream};
 use super::sites::{Site, on_every_store};
 
 on_every_store! {
@@ -22,12 +22,12 @@ on_every_store! {
     a_start_in_a_services_own_stream_is_taken_away_and_the_stream_left_as_it_is
 }
 
-async fn retry<S: Workflows>(scene: &Scene<S>, of: &str) {
+async fn retry<S: Whole>(scene: &Scene<S>, of: &str) {
     let actor = Actor { name: "ann".into(), reason: "mended".into() };
     assert!(scene.store.retry_workflow(&stream(of), actor).await.unwrap());
 }
 
-async fn three_of_which_the_second_is_bad<S: Workflows>(scene: &Scene<S>) {
+async fn three_of_which_the_second_is_bad<S: Whole>(scene: &Scene<S>) {
     for name in ["f-1", "f-2", "f-3"] {
         scene.start(name, "fragile").await;
         scene.signal(name, "a", "good").await;
@@ -36,7 +36,7 @@ async fn three_of_which_the_second_is_bad<S: Workflows>(scene: &Scene<S>) {
     }
 }
 
-async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again<S: Workflows>(site: Site<S>) {
+async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     let is_mended = Arc::new(AtomicBool::new(false));
     let fragile = || Fragile { is_mended: Arc::clone(&is_mended), is_endless: false };
@@ -59,7 +59,7 @@ async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again<S: Workflow
     scene.must_hold(fragile()).await;
 }
 
-async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing<S: Workflows>(
+async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing<S: Whole>(
     site: Site<S>,
 ) {
     let scene = site.scene.clone();
@@ -91,7 +91,7 @@ async fn a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing
     assert_eq!(scene.events("f-2").await.len(), 8);
 }
 
-async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input<S: Workflows>(
+async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input<S: Whole>(
     site: Site<S>,
 ) {
     let scene = site.scene.clone();
@@ -109,9 +109,7 @@ async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input<S
     assert_eq!(scene.status("t-2").await, Some(Status::Running));
 }
 
-async fn a_start_in_a_services_own_stream_is_taken_away_and_the_stream_left_as_it_is<
-    S: Workflows,
->(
+async fn a_start_in_a_services_own_stream_is_taken_away_and_the_stream_left_as_it_is<S: Whole>(
     site: Site<S>,
 ) {
     let scene = site.scene.clone();

@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use counterfoil_core::domain::Span;
 use counterfoil_core::domain::workflow::Status;
-use counterfoil_core::port::Workflows;
 use counterfoil_postgres::PostgresStore;
 use counterfoil_sqlite::SqliteStore;
 use counterfoil_workflow::runner::{Notice, Observer, Options, Runner};
 use counterfoil_workflow::{Decision, Input, What, Workflow};
 
 use super::programs::{Happened, Tally};
-use super::scene::Scene;
+use super::scene::{Scene, Whole};
 use super::server::{Schema, url};
 
 const STORE: &str = "COUNTERFOIL_TEST_FROZEN_STORE";
@@ -90,7 +89,7 @@ async fn plays_a_runner() {
     }
 }
 
-async fn work<S: Workflows>(store: S, folder: String) {
+async fn work<S: Whole>(store: S, folder: String) {
     let (folder, name) = (PathBuf::from(folder), std::env::var(NAME).unwrap());
     let (log, stop) = (folder.join(&name), folder.join(format!("stop {name}")));
     let held = Held { folder, is_first: name == "first" };
@@ -163,12 +162,12 @@ async fn until(is_so: impl AsyncFn() -> bool) {
     panic!("not within a minute");
 }
 
-async fn has_events<S: Workflows>(scene: &Scene<S>, count: usize) {
+async fn has_events<S: Whole>(scene: &Scene<S>, count: usize) {
     until(async || scene.events("t-1").await.len() >= count).await;
 }
 
 /// The first runner is in the middle of a decision, and stands still.
-async fn frozen<S: Workflows>(scene: &Scene<S>, others: &Others<'_>) -> Other {
+async fn frozen<S: Whole>(scene: &Scene<S>, others: &Others<'_>) -> Other {
     let first = others.start("first");
     scene.start("t-1", "tally").await;
     has_events(scene, 1).await;
@@ -179,7 +178,7 @@ async fn frozen<S: Workflows>(scene: &Scene<S>, others: &Others<'_>) -> Other {
 }
 
 /// The frozen one is woken when another has gone on: it loses its step, and nothing is harmed.
-async fn one_that_slept_loses_its_step<S: Workflows>(scene: Scene<S>, others: Others<'_>) {
+async fn one_that_slept_loses_its_step<S: Whole>(scene: Scene<S>, others: Others<'_>) {
     let first = frozen(&scene, &others).await;
     scene.signals("t-1", (0..SIGNALS).map(|n| format!("s{n}"))).await;
     let second = others.start("second");
@@ -197,7 +196,7 @@ async fn one_that_slept_loses_its_step<S: Workflows>(scene: Scene<S>, others: Ot
     each_input_once(&scene, 1 + 2 * SIGNALS).await;
 }
 
-async fn each_input_once<S: Workflows>(scene: &Scene<S>, signals: usize) {
+async fn each_input_once<S: Whole>(scene: &Scene<S>, signals: usize) {
     let events = scene.events("t-1").await;
     let causes: std::collections::BTreeSet<_> =
         events.iter().filter_map(|event| event.cause.clone()).collect();
@@ -210,7 +209,7 @@ async fn each_input_once<S: Workflows>(scene: &Scene<S>, signals: usize) {
 }
 
 /// It stood still for longer than a decision may take, all alone: no program is blamed for that.
-async fn one_that_slept_alone_blames_nobody<S: Workflows>(scene: Scene<S>, others: Others<'_>) {
+async fn one_that_slept_alone_blames_nobody<S: Whole>(scene: Scene<S>, others: Others<'_>) {
     let first = frozen(&scene, &others).await;
     tokio::time::sleep(DECIDE_MAX + Duration::from_secs(1)).await;
     first.signal("CONT");

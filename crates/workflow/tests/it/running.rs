@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use counterfoil_core::domain::workflow::{Decided, InputKind, Status};
 use counterfoil_core::domain::{ReceiptOutcome, Span};
-use counterfoil_core::port::Workflows;
 use counterfoil_core::port::store::Recorded;
 use counterfoil_workflow::runner::Options;
 
 use super::programs::{Alarm, Order, Tally};
+use super::scene::Whole;
 use super::sites::{Site, on_every_store};
 
 on_every_store! {
@@ -17,6 +17,7 @@ on_every_store! {
     a_running_runner_hears_and_stops_when_told
     signals_before_the_start_wait_for_it_and_old_orphans_go
     each_of_ten_thousand_signals_has_its_effect_once
+    the_timers_that_a_runner_sets_are_those_that_an_audit_expects
     a_hundred_thousand_timers_that_are_due_at_once_ring_once_each
     two_runners_share_many_workflows_and_each_input_has_its_effect_once
     what_comes_after_the_end_is_consumed_and_says_why
@@ -25,7 +26,7 @@ on_every_store! {
     a_clean_stop_lets_go_of_what_it_holds
 }
 
-async fn a_workflow_is_started_asks_and_ends_with_the_receipt<S: Workflows>(site: Site<S>) {
+async fn a_workflow_is_started_asks_and_ends_with_the_receipt<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     scene.start("o-1", "order").await;
     let sent = scene.try_send("o-1", "start", InputKind::Start, "order", "7").await;
@@ -43,7 +44,7 @@ async fn a_workflow_is_started_asks_and_ends_with_the_receipt<S: Workflows>(site
     scene.must_hold(Order).await;
 }
 
-async fn a_running_runner_hears_and_stops_when_told<S: Workflows>(site: Site<S>) {
+async fn a_running_runner_hears_and_stops_when_told<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let runner = scene.runner().workflow(Order).build().unwrap();
@@ -63,7 +64,7 @@ async fn a_running_runner_hears_and_stops_when_told<S: Workflows>(site: Site<S>)
     assert_eq!((end.inputs, end.loads, end.refused), (2, 0, 0), "{end:?}");
 }
 
-async fn signals_before_the_start_wait_for_it_and_old_orphans_go<S: Workflows>(site: Site<S>) {
+async fn signals_before_the_start_wait_for_it_and_old_orphans_go<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     scene.signal("t-1", "early", "add").await;
     scene.signal("t-2", "lost", "add").await;
@@ -93,7 +94,7 @@ impl<S: counterfoil_core::port::Workflows> WorkflowInputs for S {
 
 /// Ten thousand signals to one workflow, half of them while two runners are at work: each has its
 /// effect once.
-async fn each_of_ten_thousand_signals_has_its_effect_once<S: Workflows>(site: Site<S>) {
+async fn each_of_ten_thousand_signals_has_its_effect_once<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     const SIGNALS: usize = 10_000;
     scene.start("t-1", "tally").await;
@@ -125,22 +126,18 @@ async fn each_of_ten_thousand_signals_has_its_effect_once<S: Workflows>(site: Si
     scene.must_hold(tally()).await;
 }
 
-#[tokio::test]
-async fn the_timers_that_a_runner_sets_are_those_that_an_audit_expects() {
-    let clock = ManualClock::default();
-    let scene = Scene::new(MemoryStore::new(clock.clone()));
+async fn the_timers_that_a_runner_sets_are_those_that_an_audit_expects<S: Whole>(site: Site<S>) {
+    let scene = site.scene.clone();
     scene.start("a-1", "alarm").await;
     scene.idle(Alarm { timers: 3 }).await;
     scene.must_hold(Alarm { timers: 3 }).await;
-    clock.advance(Span::from_secs(60));
+    site.advance(Span::from_secs(60)).await;
     assert_eq!(scene.idle_with(Alarm { timers: 3 }, Options::default().batch(2)).await.inputs, 3);
     scene.must_hold(Alarm { timers: 3 }).await;
 }
 
 /// A hundred thousand timers are due at one moment: each rings once, and before it none does.
-async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each<S: Workflows>(
-    site: Site<S>,
-) {
+async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     const WORKFLOWS: usize = 400;
     const TIMERS: usize = 250;
@@ -165,7 +162,7 @@ async fn a_hundred_thousand_timers_that_are_due_at_once_ring_once_each<S: Workfl
     }
 }
 
-async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once<S: Workflows>(
+async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once<S: Whole>(
     site: Site<S>,
 ) {
     let scene = site.scene.clone();
@@ -198,7 +195,7 @@ async fn two_runners_share_many_workflows_and_each_input_has_its_effect_once<S: 
     scene.must_hold(Tally::new()).await;
 }
 
-async fn what_comes_after_the_end_is_consumed_and_says_why<S: Workflows>(site: Site<S>) {
+async fn what_comes_after_the_end_is_consumed_and_says_why<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     scene.start("o-1", "order").await;
     scene.idle(Order).await;
@@ -220,7 +217,7 @@ async fn what_comes_after_the_end_is_consumed_and_says_why<S: Workflows>(site: S
     scene.must_hold(Order).await;
 }
 
-async fn a_clock_that_steps_back_holds_nothing_up<S: Workflows>(site: Site<S>) {
+async fn a_clock_that_steps_back_holds_nothing_up<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     scene.start("a-1", "alarm").await;
     scene.idle(Alarm { timers: 3 }).await;
@@ -235,7 +232,7 @@ async fn a_clock_that_steps_back_holds_nothing_up<S: Workflows>(site: Site<S>) {
 
 /// A runner that dies holds its workflows for a while: another one leaves them alone, and takes
 /// them when the lease is over.
-async fn a_lease_keeps_other_runners_away_until_it_is_over<S: Workflows>(site: Site<S>) {
+async fn a_lease_keeps_other_runners_away_until_it_is_over<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     scene.start("t-1", "tally").await;
     let options = Options::default().owner("one").lease(Span::from_secs(5));
@@ -259,7 +256,7 @@ async fn a_lease_keeps_other_runners_away_until_it_is_over<S: Workflows>(site: S
 }
 
 /// A clean stop lets go: another runner waits for no lease, with no time passing at all.
-async fn a_clean_stop_lets_go_of_what_it_holds<S: Workflows>(site: Site<S>) {
+async fn a_clean_stop_lets_go_of_what_it_holds<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     for name in ["t-1", "t-2", "t-3"] {
         scene.start(name, "tally").await;

@@ -10,6 +10,11 @@ use counterfoil_core::port::{Archive, Audited, Quiet, Workflows};
 use counterfoil_workflow::runner::{Builder, Options, Runner, RunnerEnd};
 use counterfoil_workflow::{Programs, Workflow};
 
+/// A store with workflows that can be audited.
+pub(crate) trait Whole: Workflows + Audited + Archive {}
+
+impl<S: Workflows + Audited + Archive> Whole for S {}
+
 /// A store with workflows.
 #[derive(Clone)]
 pub(crate) struct Scene<S> {
@@ -120,7 +125,7 @@ impl<S: Workflows> Scene<S> {
     /// Everything that stands was decided so, and would be again; and no law is broken.
     pub(crate) async fn must_hold<W: Workflow>(&self, workflow: W)
     where
-        S: Audited + Archive,
+        S: Whole,
     {
         let full = How::default().full();
         let report = audit_sealed(&self.store, AuditOptions::default(), full).await.unwrap();

@@ -2,12 +2,11 @@
 
 use counterfoil_core::domain::Span;
 use counterfoil_core::domain::workflow::Program;
-use counterfoil_core::port::Workflows;
 use counterfoil_testkit::MemoryStore;
 use counterfoil_workflow::runner::{Options, RunnerEnd};
 
 use super::programs::Tally;
-use super::scene::Scene;
+use super::scene::{Scene, Whole};
 use super::sites::{Site, on_every_store};
 
 on_every_store! {
@@ -19,14 +18,14 @@ fn forgetful() -> Options {
     Options::default().cache(0).batch(1)
 }
 
-async fn signal<S: Workflows>(scene: &Scene<S>, id: &str, tally: Tally) -> RunnerEnd {
+async fn signal<S: Whole>(scene: &Scene<S>, id: &str, tally: Tally) -> RunnerEnd {
     scene.signal("t-1", id, "add").await;
     scene.idle_with(tally, forgetful()).await
 }
 
 /// G3: a step costs the same at the tenth event and after a hundred thousand; counted in rows that
 /// are read, which no machine's mood changes.
-async fn a_step_after_a_hundred_thousand_events_reads_no_more_than_a_young_one<S: Workflows>(
+async fn a_step_after_a_hundred_thousand_events_reads_no_more_than_a_young_one<S: Whole>(
     site: Site<S>,
 ) {
     let scene = site.scene.clone();
@@ -44,7 +43,7 @@ async fn a_step_after_a_hundred_thousand_events_reads_no_more_than_a_young_one<S
 }
 
 /// How many events are read for a hundred steps that each load.
-async fn measured<S: Workflows>(scene: &Scene<S>, name: &str, tally: impl Fn() -> Tally) -> u64 {
+async fn measured<S: Whole>(scene: &Scene<S>, name: &str, tally: impl Fn() -> Tally) -> u64 {
     let mut read = 0;
     for number in 0..100 {
         let end = signal(scene, &format!("{name}-{number}"), tally()).await;

@@ -1,7 +1,6 @@
 //! Deciding histories again: what is the same holds, what is not is named.
 
 use counterfoil_core::domain::ReceiptOutcome;
-use counterfoil_core::port::Workflows;
 use counterfoil_testkit::MemoryStore;
 use counterfoil_workflow::testing::{Story, completed};
 use counterfoil_workflow::verify::history::{export, verify_file, verify_lines};
@@ -9,7 +8,7 @@ use counterfoil_workflow::verify::{Verified, Which, state_at, verify, verify_all
 use counterfoil_workflow::{Decision, Input, Programs, What, Workflow};
 
 use super::programs::{Happened, Order, Tally, Unordered, pay};
-use super::scene::{Scene, stream};
+use super::scene::{Scene, Whole, stream};
 use super::sites::{Site, on_every_store};
 
 on_every_store! {
@@ -35,21 +34,21 @@ impl Workflow for Changed {
     }
 }
 
-async fn an_order<S: Workflows>(scene: &Scene<S>) {
+async fn an_order<S: Whole>(scene: &Scene<S>) {
     scene.start("o-1", "order").await;
     scene.idle(Order).await;
     scene.report("o-1:2:0", ReceiptOutcome::Completed).await;
     scene.idle(Order).await;
 }
 
-async fn verified<S: Workflows, W: Workflow>(scene: &Scene<S>, of: &str, workflow: W) -> Verified {
+async fn verified<S: Whole, W: Workflow>(scene: &Scene<S>, of: &str, workflow: W) -> Verified {
     let programs = Programs::new().with(workflow).unwrap();
     verify(&scene.store, &programs, &stream(of)).await.unwrap().unwrap()
 }
 
 type Change = fn(Decision<Happened>, &Input) -> Decision<Happened>;
 
-async fn a_changed_program_is_named_with_seq_and_both_words<S: Workflows>(site: Site<S>) {
+async fn a_changed_program_is_named_with_seq_and_both_words<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     an_order(&scene).await;
     assert!(verified(&scene, "o-1", Order).await.holds());
@@ -99,7 +98,7 @@ async fn a_changed_program_is_named_with_seq_and_both_words<S: Workflows>(site: 
     }
 }
 
-async fn the_order_of_a_hash_map_is_caught<S: Workflows>(site: Site<S>) {
+async fn the_order_of_a_hash_map_is_caught<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     scene.start("u-1", "unordered").await;
     scene.signal("u-1", "go", "go").await;

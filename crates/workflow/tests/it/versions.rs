@@ -1,11 +1,10 @@
 //! Two versions of a program side by side, and the fault of having only the new one.
 
-use counterfoil_core::port::Workflows;
 use counterfoil_workflow::Programs;
 use counterfoil_workflow::verify::{Which, verify, verify_all};
 
 use super::programs::Tally;
-use super::scene::stream;
+use super::scene::{Whole, stream};
 use super::sites::{Site, on_every_store};
 
 on_every_store! {
@@ -17,9 +16,7 @@ fn second() -> Tally {
     Tally { asks: false, events: 2, version: 2 }
 }
 
-async fn what_runs_stays_with_its_version_and_what_starts_gets_the_newest<S: Workflows>(
-    site: Site<S>,
-) {
+async fn what_runs_stays_with_its_version_and_what_starts_gets_the_newest<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     scene.start("t-1", "tally").await;
     scene.signal("t-1", "a", "add").await;
