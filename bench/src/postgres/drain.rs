@@ -17,6 +17,9 @@ use crate::drain::served;
 use crate::figure::{Figure, median};
 use crate::load::{Ids, Scale, command};
 
+/// The backlog of P4, in backlogs of P2.
+const BACKLOG: usize = 4;
+
 /// Bare commands, recorded in bulk.
 pub(crate) async fn preload(store: &PostgresStore, ids: Ids, items: usize) -> Result<()> {
     let numbers: Vec<u64> = (0..items as u64).collect();
@@ -117,13 +120,15 @@ pub(crate) async fn no_op_handler(scale: &Scale, server: &Server) -> Result<Vec<
     Ok(figures)
 }
 
-/// P4: more relays on one backlog beside one.
+/// P4: more relays on one backlog beside one, of so many times the items that it outlasts the start
+/// of sixteen of them.
 pub(crate) async fn many_relays(scale: &Scale, server: &Server) -> Result<Vec<Figure>> {
     let counts = [1, 4, 16];
     let mut rates = [vec![], vec![], vec![]];
+    let items = scale.items * BACKLOG;
     for _ in 0..scale.rounds {
         for (rates, relays) in rates.iter_mut().zip(counts) {
-            rates.push(rate(server, (Ids::Orders, scale.items), (relays, None)).await?);
+            rates.push(rate(server, (Ids::Orders, items), (relays, None)).await?);
         }
     }
     let one = median(&rates[0]);
@@ -131,7 +136,7 @@ pub(crate) async fn many_relays(scale: &Scale, server: &Server) -> Result<Vec<Fi
         let ours = median(rates);
         Figure {
             name: "P4".into(),
-            what: format!("drain of {} by {relays} relays beside one", scale.items),
+            what: format!("drain of {items} by {relays} relays beside one"),
             ours,
             limit: one,
             unit: "/s",

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::broken::Broken;
 use crate::limits::SNAPSHOT_BYTES_MAX;
-use crate::live::{AnyProgram, Live};
+use crate::live::{AnyProgram, Live, Over};
 use crate::running::Running;
 use crate::{legal, record};
 
@@ -57,6 +57,12 @@ impl Instance {
     ) -> Result<Self, Broken> {
         let (live, running) = (code.begin()?, Running::default());
         Ok(Self { stream, program, head: 0, saved: 0, running, live, pending: None })
+    }
+
+    /// A workflow that has ended, without what it was: its inputs are ignored, all alike.
+    pub(crate) fn ended((stream, program): (Stream, Program), head: i64, status: Status) -> Self {
+        let running = Running { is_started: true, ended: Some(status), ..Running::default() };
+        Self { stream, program, head, saved: head, running, live: Box::new(Over), pending: None }
     }
 
     /// A workflow as it was saved by this very program.
@@ -150,8 +156,9 @@ impl Instance {
         }
     }
 
+    /// What a receipt is told by; of a workflow that has ended nothing is open.
     fn label(&self, given: &DueInput) -> Option<&str> {
-        if given.kind != InputKind::Receipt {
+        if given.kind != InputKind::Receipt || self.running.ended.is_some() {
             return None;
         }
         let (_, seq, idx) = pointed_to(&self.stream, &given.id)?;

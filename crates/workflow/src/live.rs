@@ -36,6 +36,23 @@ pub(crate) trait Live: Send + Sync {
     fn save(&self) -> Result<Vec<u8>, Broken>;
 }
 
+/// The state of a workflow that has ended, which nobody asks any more.
+pub(crate) struct Over;
+
+impl Live for Over {
+    fn decide(&self, _: &Input) -> Result<Decision<Event>, Broken> {
+        Ok(Decision::none())
+    }
+
+    fn evolve(&mut self, _: &str, _: &[u8]) -> Result<(), Broken> {
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Broken> {
+        Err(Broken::Rule("it has ended, and its state was not loaded".into()))
+    }
+}
+
 struct Typed<W: Workflow> {
     workflow: Arc<W>,
     state: W::State,

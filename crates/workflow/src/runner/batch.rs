@@ -85,10 +85,14 @@ impl<S: Workflows> Work<S> {
         let mut due = Vec::with_capacity(groups.len());
         let mut absent = Vec::new();
         for Group { stream, standing, inputs } in groups {
-            let Some(Standing { program, head, .. }) = standing else {
+            let Some(Standing { program, head, status }) = standing else {
                 due.extend(self.begun(stream, inputs));
                 continue;
             };
+            if status.has_ended() {
+                due.push(Due { stream, program, head, inputs, from: From::Ended(status) });
+                continue;
+            }
             let cached = self.cache.take(&stream);
             let cached = cached.filter(|one| one.head == head && one.program == program);
             match cached {
@@ -124,7 +128,7 @@ impl<S: Workflows> Work<S> {
         };
         let loader = &loader;
         let loading = absent.into_iter().map(|(stream, program, head, inputs)| async move {
-            let Loaded { instance, tail, events_read } = loader.load(&stream, &program).await?;
+            let Loaded { instance, tail, events_read } = loader.load(&stream, &program, head).await?;
             let from = match instance {
                 Ok(instance) => From::Memory(Box::new(instance), tail),
                 Err(why) => From::Broken(why),

@@ -148,7 +148,8 @@ impl<S: Workflows> Work<S> {
     ) -> Result<(), StoreError> {
         self.alone.remove(&stream);
         self.stuck.remove(&stream);
-        let reason = why.to_string();
+        // No database keeps a NUL in a text.
+        let reason = why.to_string().replace('\0', "\u{fffd}");
         let told = Notice::Quarantined {
             workflow: stream.to_string(),
             program: program.to_string(),

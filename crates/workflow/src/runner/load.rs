@@ -32,16 +32,22 @@ pub(super) struct Loaded {
 }
 
 impl<S: Workflows> Loader<'_, S> {
-    pub(super) async fn load(&self, stream: &Stream, program: &Program) -> Result<Loaded, Failed> {
+    /// Loads the workflow whose newest event was `head` when its inputs were read.
+    pub(super) async fn load(
+        &self,
+        stream: &Stream,
+        program: &Program,
+        head: i64,
+    ) -> Result<Loaded, Failed> {
         let standing = self.store.standing(stream, program).await;
         let (_, snapshot) = standing.map_err(Failed::store("looking at a workflow"))?;
         let begun = match snapshot {
-            Some(snapshot) => self.restore(stream, snapshot).await?,
+            Some(snapshot) => self.restore((stream, head), snapshot).await?,
             None => None,
         };
         let mut instance = match begun {
             Some(instance) => instance,
-            None => match self.begin(stream, program).await? {
+            None => match self.begin((stream, head), program).await? {
                 Ok(instance) => instance,
                 Err(why) => return Ok(Loaded::broken(why)),
             },
@@ -56,7 +62,7 @@ impl<S: Workflows> Loader<'_, S> {
                 return Ok(Loaded { instance: Ok(instance), tail: page, events_read });
             }
             let fold = self.decider.run(move |marker| {
-                marker.begin((&instance.stream, &instance.program), after, "");
+                marker.begin((&instance.stream, &instance.program), head, "");
                 let folded = page.iter().try_for_each(|row| instance.fold(row));
                 folded.map(|()| instance)
             });
@@ -69,7 +75,7 @@ impl<S: Workflows> Loader<'_, S> {
 
     async fn begin(
         &self,
-        stream: &Stream,
+        (stream, head): (&Stream, i64),
         program: &Program,
     ) -> Result<Result<Instance, Broken>, Failed> {
         let Some(code) = self.programs.get(program) else {
@@ -77,7 +83,7 @@ impl<S: Workflows> Loader<'_, S> {
         };
         let (stream, program) = (stream.clone(), program.clone());
         let begun = self.decider.run(move |marker| {
-            marker.begin((&stream, &program), 0, "");
+            marker.begin((&stream, &program), head, "");
             Instance::begin(stream, program, code)
         });
         begun.await.map_err(Failed::Lost)
@@ -86,13 +92,13 @@ impl<S: Workflows> Loader<'_, S> {
     /// `None`: it does not read back, and all events are folded instead.
     async fn restore(
         &self,
-        stream: &Stream,
+        (stream, head): (&Stream, i64),
         snapshot: Snapshot,
     ) -> Result<Option<Instance>, Failed> {
         let Some(code) = self.programs.get(&snapshot.program) else { return Ok(None) };
         let of = stream.clone();
         let restored = self.decider.run(move |marker| {
-            marker.begin((&of, &snapshot.program), snapshot.seq, "");
+            marker.begin((&of, &snapshot.program), head, "");
             Instance::restore(of, Arc::clone(&code), &snapshot)
         });
         match restored.await.map_err(Failed::Lost)? {

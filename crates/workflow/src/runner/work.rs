@@ -21,6 +21,8 @@ pub(super) enum From {
     Start(Arc<dyn AnyProgram>),
     /// It is in memory, but for these events.
     Memory(Box<Instance>, Vec<EventRow>),
+    /// It has ended so: nothing is decided any more, and its events need not be folded for that.
+    Ended(Status),
     /// It could not be brought into memory.
     Broken(Broken),
 }
@@ -77,6 +79,10 @@ impl Due {
                 Instance::begin(decided.stream.clone(), decided.program.clone(), code)
             }
             From::Memory(instance, tail) => folded(*instance, &tail),
+            From::Ended(status) => {
+                let of = (decided.stream.clone(), decided.program.clone());
+                Ok(Instance::ended(of, head, status))
+            }
             From::Broken(why) => Err(why),
         };
         match begun {

@@ -102,8 +102,15 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
         let saga = self.saga;
         match &saga.stages[stage] {
             Stage::Group(steps) => {
-                for step in steps {
-                    self.ask(&step.label);
+                // Whether all can be made is known before one is issued.
+                let made: Vec<_> = steps.iter().map(|step| (step, self.make(&step.ask))).collect();
+                if let Some((step, Err(why))) = made.iter().find(|(_, made)| made.is_err()) {
+                    return self.refuse(&step.label, why.to_string());
+                }
+                for (step, command) in made {
+                    if let Ok(command) = command {
+                        self.issue(step, command);
+                    }
                 }
             }
             Stage::Wait { signal, within: Some(within) }
@@ -115,25 +122,18 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
         }
     }
 
-    fn ask(&mut self, label: &str) {
-        if self.state.phase != Phase::Forward {
-            return;
+    fn issue(&mut self, step: &Step<T>, command: Unnamed) {
+        let label = &step.label;
+        self.happen(SagaEvent::Asked { step: label.clone() });
+        self.change(|decision| decision.command(command.labelled(label)));
+        if let Some(within) = step.within {
+            self.change(|decision| decision.timer_after(step_timer(label), within));
         }
-        let Some(step) = self.saga.step_of(label) else { return };
-        match self.make(&step.ask) {
-            Ok(command) => {
-                self.happen(SagaEvent::Asked { step: label.into() });
-                self.change(|decision| decision.command(command.labelled(label)));
-                if let Some(within) = step.within {
-                    self.change(|decision| decision.timer_after(step_timer(label), within));
-                }
-            }
-            Err(why) => {
-                let reason = why.to_string();
-                self.happen(SagaEvent::Refused { step: label.into(), reason: reason.clone() });
-                self.set_back(format!("{label} was refused: {reason}"));
-            }
-        }
+    }
+
+    fn refuse(&mut self, label: &str, reason: String) {
+        self.happen(SagaEvent::Refused { step: label.into(), reason: reason.clone() });
+        self.set_back(format!("{label} was refused: {reason}"));
     }
 
     fn make(
