@@ -98,6 +98,16 @@ fn a_trip_that_goes_well() {
 }
 
 #[test]
+fn a_group_of_which_one_cannot_be_asked_asks_for_none() {
+    let broken = Step::new("hotel", |start, _| Unnamed::json("far", "", start))
+        .undo(|start, _| Unnamed::json("far", "hotel.undo", start));
+    let saga = Saga::new("trip").step(ask("lock")).group(vec![ask("flight"), broken]);
+    let mut told = Told { saga, state: Progress::default(), end: None };
+    assert_eq!(labels(&told.hear(What::Start { body: b"{}".to_vec() })), ["lock"]);
+    assert_eq!(told.done("lock"), ["undo:lock"]);
+}
+
+#[test]
 fn a_signal_that_came_early_is_not_waited_for() {
     let mut told = Told::begun();
     assert_eq!(told.signal("approve", &json!(1)).events.len(), 1);

@@ -47,6 +47,27 @@ impl Workflow for Order {
     }
 }
 
+/// An order whose events nobody can read any more.
+pub(crate) struct Forgetful;
+
+impl Workflow for Forgetful {
+    type State = ();
+    type Event = Nothing;
+
+    fn name(&self) -> &str {
+        "order"
+    }
+
+    fn evolve(&self, (): (), _: &Nothing) {}
+
+    fn decide(&self, (): &(), _: &Input) -> Decision<Nothing> {
+        Decision::none()
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Nothing {}
+
 /// Counts its signals, as its events say, and issues a command for each where `asks`.
 pub(crate) struct Tally {
     pub(crate) asks: bool,

@@ -8,7 +8,7 @@ use counterfoil_core::domain::{ReceiptOutcome, Span};
 use counterfoil_core::port::store::Recorded;
 use counterfoil_workflow::runner::Options;
 
-use super::programs::{Alarm, Order, Tally};
+use super::programs::{Alarm, Forgetful, Order, Tally};
 use super::scene::Whole;
 use super::sites::{Site, on_every_store};
 
@@ -21,6 +21,7 @@ on_every_store! {
     a_hundred_thousand_timers_that_are_due_at_once_ring_once_each
     two_runners_share_many_workflows_and_each_input_has_its_effect_once
     what_comes_after_the_end_is_consumed_and_says_why
+    what_has_ended_hears_without_its_events
     a_clock_that_steps_back_holds_nothing_up
     a_lease_keeps_other_runners_away_until_it_is_over
     a_clean_stop_lets_go_of_what_it_holds
@@ -214,6 +215,21 @@ async fn what_comes_after_the_end_is_consumed_and_says_why<S: Whole>(site: Site<
         assert_eq!(decided.ignored.as_deref(), Some("the workflow has ended"));
     }
     assert!(scene.store.workflow_inputs("o-1").await.is_empty());
+    scene.must_hold(Order).await;
+}
+
+/// A deploy took an event's name away, long after the workflow had ended.
+async fn what_has_ended_hears_without_its_events<S: Whole>(site: Site<S>) {
+    let scene = site.scene.clone();
+    scene.start("o-1", "order").await;
+    scene.idle(Order).await;
+    scene.send("o-1", "c", InputKind::Cancel, "cancel", "no more").await;
+    scene.idle(Order).await;
+    scene.signals("o-1", (0..3).map(|at| format!("late-{at}"))).await;
+    let end = scene.idle(Forgetful).await;
+    assert_eq!((end.loads, end.quarantined), (0, 0), "{end:?}");
+    assert!(scene.store.workflow_inputs("o-1").await.is_empty());
+    assert_eq!(scene.status("o-1").await, Some(Status::Failed));
     scene.must_hold(Order).await;
 }
 

@@ -90,7 +90,8 @@ impl<H: WorkflowHands> Flow<H> {
         }
     }
 
-    /// A service's stream to which somebody sent a start: set aside, with a command that ended.
+    /// A service's stream to which somebody sent a start: set aside, as an earlier runner did, with
+    /// a command that ended.
     async fn of_a_service(hands: H) -> Self {
         let flow = Self::new(hands).await;
         let placed = Event { cause: Some("order".into()), ..event("placed") };
@@ -99,12 +100,35 @@ impl<H: WorkflowHands> Flow<H> {
         let append = Append { stream, expected_seq, events, commands };
         flow.store().append(append).await.unwrap().unwrap();
         flow.send(start(TRIP)).await;
-        assert!(flow.quarantine(TRIP, 0).await);
+        for hand in [spoil(ASIDE, set_aside), spoil(UNSERVED, unserve)] {
+            flow.scene.hands.spoil(&hand).await;
+        }
         flow.sent(completed()).await;
         flow.scene.last().await;
         flow.scene.advance(1);
         flow
     }
+}
+
+const ASIDE: &str = "INSERT INTO cf.stream(stream, workflow, version, status, head, reason, input, \
+    changed_at) VALUES ('trip-1', 'trip', 1, 'quarantined', 2, 'no seat', 'start', 0)";
+const UNSERVED: &str = "UPDATE cf.input SET workflow = NULL WHERE stream = 'trip-1'";
+
+fn set_aside(rows: &mut Rows) {
+    let row = StreamEntry {
+        program: program("trip/1"),
+        status: Status::Quarantined,
+        head: 2,
+        lease: None,
+        reason: Some("no seat".into()),
+        input: Some("start".into()),
+        changed_at: Micros::default(),
+    };
+    rows.streams.insert(TRIP.into(), row);
+}
+
+fn unserve(rows: &mut Rows) {
+    waiting(rows, "start").workflow = None;
 }
 
 const fn spoil(sql: &'static str, rows: fn(&mut Rows)) -> Spoil {
