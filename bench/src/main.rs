@@ -85,26 +85,8 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    if let Some(path) = &args.foreign_writer {
-        return foreign::write(path, args.seconds, args.pause_ms);
-    }
-    if let Some(path) = &args.relay_memory {
-        return drain::runtime()?.block_on(grown::relay_memory(path, args.seconds));
-    }
-    if let Some(path) = &args.audit_memory {
-        return drain::runtime()?.block_on(grown::audit_memory(path));
-    }
-    if let Some(path) = &args.runner_memory {
-        return drain::runtime()?.block_on(flow::memory(path));
-    }
-    if let Some(store) = &args.books_of {
-        return drain::runtime()?.block_on(grown::keep_books(store, &args.dir));
-    }
-    if let Some(path) = &args.fill {
-        return lanes::fill(path, args.shape);
-    }
-    if let Some(path) = &args.drain {
-        return lanes::drain(path, args.count, args.batch).map(drop);
+    if let Some(part) = part(&args) {
+        return part;
     }
     let wanted = |name: &str| args.figures.is_empty() || args.figures.iter().any(|f| f == name);
     let scale = load::Scale::new(&args.dir, args.seconds, args.rounds, args.items);
@@ -146,4 +128,34 @@ fn main() -> Result<()> {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)?;
     }
     Ok(())
+}
+
+/// What is run in a process of its own, as a part of a figure.
+fn part(args: &Args) -> Option<Result<()>> {
+    if let Some(path) = &args.foreign_writer {
+        return Some(foreign::write(path, args.seconds, args.pause_ms));
+    }
+    if let Some(path) = &args.relay_memory {
+        return Some(
+            drain::runtime().and_then(|it| it.block_on(grown::relay_memory(path, args.seconds))),
+        );
+    }
+    if let Some(path) = &args.audit_memory {
+        return Some(drain::runtime().and_then(|it| it.block_on(grown::audit_memory(path))));
+    }
+    if let Some(path) = &args.runner_memory {
+        return Some(drain::runtime().and_then(|it| it.block_on(flow::memory(path))));
+    }
+    if let Some(store) = &args.books_of {
+        return Some(
+            drain::runtime().and_then(|it| it.block_on(grown::keep_books(store, &args.dir))),
+        );
+    }
+    if let Some(path) = &args.fill {
+        return Some(lanes::fill(path, args.shape));
+    }
+    if let Some(path) = &args.drain {
+        return Some(lanes::drain(path, args.count, args.batch).map(drop));
+    }
+    None
 }

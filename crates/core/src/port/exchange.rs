@@ -200,3 +200,17 @@ pub struct Exchanged {
     /// worth coming back, a little later.
     pub crowded: bool,
 }
+
+/// What keeps a relay that runs until idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remaining {
+    /// Commands that a relay of these destinations will still work on by itself: sending, asking,
+    /// or pending for any reason but `not_before` ahead or a pause.
+    pub busy: u64,
+    /// Commands that wait for a person.
+    pub parked: u64,
+    /// Open commands of destinations that are not served.
+    pub unserved: u64,
+    /// Open commands of paused destinations.
+    pub paused: u64,
+}

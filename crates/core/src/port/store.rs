@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::act::{Acted, Actor, Deed};
 use super::announce::Announce;
 pub use super::exchange::{
-    ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Renew, Settle, Settled,
+    ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Remaining, Renew, Settle, Settled,
 };
 use super::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use crate::domain::laws::{EventFacts, LaneFacts, Totals};
@@ -157,20 +157,6 @@ pub struct Swept {
     pub promoted: usize,
     /// More may be left.
     pub more: bool,
-}
-
-/// What keeps a relay that runs until idle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Remaining {
-    /// Commands that a relay of these destinations will still work on by itself: sending, asking,
-    /// or pending for any reason but `not_before` ahead or a pause.
-    pub busy: u64,
-    /// Commands that wait for a person.
-    pub parked: u64,
-    /// Open commands of destinations that are not served.
-    pub unserved: u64,
-    /// Open commands of paused destinations.
-    pub paused: u64,
 }
 
 /// What a report came to.
