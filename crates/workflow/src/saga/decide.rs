@@ -132,8 +132,9 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
     }
 
     fn refuse(&mut self, label: &str, reason: String) {
-        self.happen(SagaEvent::Refused { step: label.into(), reason: reason.clone() });
-        self.set_back(format!("{label} was refused: {reason}"));
+        let told = format!("{label} was refused: {reason}");
+        self.happen(SagaEvent::Refused { step: label.into(), reason });
+        self.set_back(told);
     }
 
     fn make(
