@@ -21,6 +21,9 @@ pub(crate) struct Intent {
     pub(crate) reason: String,
     /// When it was asked, by the store's clock.
     pub(crate) asked_at: Micros,
+    /// The file where the line counted then, if it was archived and not erased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
 }
 
 impl Intent {

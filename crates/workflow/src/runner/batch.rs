@@ -128,7 +128,8 @@ impl<S: Workflows> Work<S> {
         };
         let loader = &loader;
         let loading = absent.into_iter().map(|(stream, program, head, inputs)| async move {
-            let Loaded { instance, tail, events_read } = loader.load(&stream, &program, head).await?;
+            let Loaded { instance, tail, events_read } =
+                loader.load(&stream, &program, head).await?;
             let from = match instance {
                 Ok(instance) => From::Memory(Box::new(instance), tail),
                 Err(why) => From::Broken(why),
