@@ -247,7 +247,9 @@ fn difference(entry: &Entry, tombstone: &Tombstone) -> Option<&'static str> {
         || key != tombstone.ordering_key
     {
         Some("its line has another destination, kind or ordering key")
-    } else if tombstone.row_digest.is_some_and(|kept| kept != tombstone.row_digest()) {
+    } else if tombstone.row_digest.is_none() {
+        Some("its line is whole, and its tombstone has no digest of its own")
+    } else if tombstone.row_digest != Some(tombstone.row_digest()) {
         Some("its line is whole, and its tombstone is not what its own digest says")
     } else {
         None
