@@ -63,12 +63,13 @@ pub async fn verify_sealed<S: Archive>(
 ) -> Result<VerifyReport, ArchiveError> {
     let mut findings = Findings::new(keep);
     let mut report = VerifyReport::default();
+    let folders = Folder::each_once(folders);
     let mut held = Vec::new();
-    for folder in folders {
+    for folder in &folders {
         held.push(enter((store, seals), folder, &mut findings).await?);
     }
     let mut checked: Vec<Checked> = Vec::new();
-    for folder in folders {
+    for folder in &folders {
         let stems = stems(folder, &mut findings)?;
         for stem in stems {
             let file = file::check(store, folder, &stem, &mut findings).await?;
