@@ -181,7 +181,9 @@ impl<S: Archive> LineCheck<'_, S> {
                 (Some(tombstone), _) => {
                     self.matched += 1;
                     let found = match difference(entry, tombstone) {
-                        None if is_left => Some("its manifest names it as left, and its tombstone as archived here"),
+                        None if is_left => Some(
+                            "its manifest names it as left, and its tombstone as archived here",
+                        ),
                         different => different,
                     };
                     if let Some(found) = found {

@@ -181,7 +181,10 @@ async fn a_tombstone_that_is_gone_or_changed() {
     site.store.with_rows(|rows| rows.archived.get_mut("c-0000").unwrap().rounds = 2);
     assert_eq!(site.findings().await, ["CF1132"]);
     let text = &site.verified().await.findings[0].text;
-    assert!(text.ends_with("command c-0000: its line has other rounds than its tombstone"), "{text}");
+    assert!(
+        text.ends_with("command c-0000: its line has other rounds than its tombstone"),
+        "{text}"
+    );
     let (site, _) = three_files().await;
     site.store.with_rows(|rows| rows.archived.get_mut("c-0000").unwrap().file = files[2].clone());
     assert!(site.findings().await.contains(&"CF1132"), "its line is in another file");

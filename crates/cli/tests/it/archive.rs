@@ -65,7 +65,9 @@ fn machines_are_told_in_json() {
     let desk = with_ended(&["a"]);
     let told = run(&desk, &["archive", "--older-than", "0s", "--to", "old", "--json"]).json();
     let name = file(&desk, ".jsonl.zst");
-    let one = json!({"file": name, "commands": 1, "moved": 1, "left": [], "resumed": false});
+    let one = json!({
+        "file": name, "commands": 1, "moved": 1, "left": [], "elsewhere": [], "resumed": false,
+    });
     assert_eq!((&told["moved"], &told["files"]), (&json!(1), &json!([one])));
     assert_eq!(told["violations"], json!([]));
     let told = run(&desk, &["archive", "--verify", "old", "--json"]).json();
