@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::durable;
 use crate::error::ArchiveError;
 use crate::folder::Folder;
-use crate::name::INTENT;
+use crate::name::{INTENT, is_intent};
 use crate::work::Watch;
 
 /// What stands in `….erase.json`.
@@ -41,7 +41,7 @@ impl Intent {
         durable::put(folder, &self.name(), &bytes, watch)
     }
 
-    /// All that stand in a folder.
+    /// All that stand in a folder under a name of ours.
     pub(crate) fn all(folder: &Folder) -> Result<Vec<Self>, ArchiveError> {
         let names = folder.names()?;
         let read = |name: &String| {
@@ -50,6 +50,6 @@ impl Intent {
             serde_json::from_slice(&bytes)
                 .map_err(|error| ArchiveError::damaged(&path, error.to_string()))
         };
-        names.iter().filter(|name| name.ends_with(INTENT)).map(read).collect()
+        names.iter().filter(|name| is_intent(name)).map(read).collect()
     }
 }

@@ -200,6 +200,19 @@ async fn what_a_dead_run_left_is_told_and_not_touched() {
     fs::write(site.path("mine.part"), "x").unwrap();
     site.run().await;
     assert_eq!(site.files(".part"), ["mine.part"], "another program's is not ours to remove");
+    assert_eq!(site.findings().await, [""; 0], "nor is a run said to remove it");
+}
+
+#[tokio::test]
+async fn a_name_that_only_ends_as_ours_stops_nothing() {
+    let site = in_memory().with(ids(3)).await;
+    for name in ["gdpr.erase.json", "old.manifest.next.json"] {
+        fs::write(site.path(name), "somebody's own list").unwrap();
+    }
+    assert_eq!(site.run().await.buried(), 3);
+    site.erase("c-0001", &Unwatched).await.unwrap();
+    assert_eq!(site.findings().await, ["CF1125", "CF1125"]);
+    assert_eq!((site.files(".erase.json").len(), site.files(".next.json").len()), (1, 1));
 }
 
 #[tokio::test]
