@@ -33,7 +33,8 @@ pub(crate) async fn bury<S: Archive>(
     if sum::of_file(&path)? != manifest.compressed {
         return Err(ArchiveError::damaged(&path, "it is not what its manifest says"));
     }
-    let mut file = Burial { work, name: &name, buried: 0, done: 0, left: Vec::new() };
+    let mut file =
+        Burial { work, name: &name, buried: 0, done: 0, left: Vec::new(), elsewhere: Vec::new() };
     let mut lines = Lines::open(&path)?;
     let (mut batch, mut bytes) = (Vec::new(), 0);
     while let Some(entry) = lines.entry()? {
@@ -49,12 +50,12 @@ pub(crate) async fn bury<S: Archive>(
     file.bury(batch).await?;
     file.tell(manifest.commands);
     work.watch.rest().await;
-    let Burial { buried, left, .. } = file;
+    let Burial { buried, left, elsewhere, .. } = file;
     manifest.stage = Stage::Buried;
-    manifest.left.clone_from(&left);
+    manifest.left = [&left[..], &elsewhere].concat();
     manifest.put(folder, (stem, MANIFEST), work.watch)?;
     work.watch.reached(Step::Ended(&name));
-    Ok(FileReport { name, commands: manifest.commands, buried, left, resumed: false })
+    Ok(FileReport { name, commands: manifest.commands, buried, left, elsewhere, resumed: false })
 }
 
 struct Burial<'w, 'a, S> {
@@ -63,6 +64,7 @@ struct Burial<'w, 'a, S> {
     buried: u64,
     done: u64,
     left: Vec<String>,
+    elsewhere: Vec<String>,
 }
 
 impl<S: Archive> Burial<'_, '_, S> {
@@ -84,7 +86,7 @@ impl<S: Archive> Burial<'_, '_, S> {
                 None => stand.push(entry),
                 // A run before this one has buried it.
                 Some(tombstone) if tombstone.file == self.name => {}
-                Some(_) => self.left.push(id(&entry)),
+                Some(_) => self.elsewhere.push(id(&entry)),
             }
         }
         if stand.is_empty() {
@@ -93,8 +95,20 @@ impl<S: Archive> Burial<'_, '_, S> {
         let buried = self.remove_all(&stand).await?;
         self.buried += buried.iter().filter(|buried| **buried).count() as u64;
         let pairs = stand.iter().zip(buried);
-        let left = pairs.filter(|(_, buried)| !buried).map(|(entry, _)| id(entry));
-        self.left.extend(left);
+        let kept = pairs.filter(|(_, buried)| !buried).map(|(entry, _)| id(entry));
+        self.sort(kept.collect()).await
+    }
+
+    /// Why each of these was not removed: another run has, or it has changed.
+    async fn sort(&mut self, kept: Vec<String>) -> Result<(), ArchiveError> {
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let tombstones = self.work.store.tombstones_of(&kept).await?;
+        for (id, tombstone) in kept.into_iter().zip(tombstones) {
+            let place = if tombstone.is_some() { &mut self.elsewhere } else { &mut self.left };
+            place.push(id);
+        }
         Ok(())
     }
 

@@ -11,10 +11,10 @@ use crate::durable;
 use crate::error::ArchiveError;
 use crate::folder::Folder;
 use crate::intent::Intent;
-use crate::manifest::{Manifest, Stage};
+use crate::manifest::Manifest;
 use crate::name::MANIFEST;
 use crate::resume::recover;
-use crate::rewrite::{check, without_content};
+use crate::rewrite::{check, holds_content_of, without_content};
 use crate::work::{Seals, Step, Watch, Work};
 
 /// How often a seal that moves is read again.
@@ -47,26 +47,37 @@ pub async fn erase<S: Archive>(
     recover(work).await?;
     let asked_at = work.store.now()?;
     let Actor { name: actor, reason } = actor;
-    let intent = Intent { command_id: command_id.to_owned(), actor, reason, asked_at };
-    let tombstone = work.store.tombstones_of(&[command_id.to_owned()]).await?.pop().flatten();
-    let file = tombstone.map(|tombstone| tombstone.file);
-    // Once it is erased where its line counts, a line that was left here is all there is to do.
-    let is_erased = work.store.erased(&[command_id.to_owned()]).await?.contains(&true);
-    if let Some(file) = file.as_ref().filter(|file| !is_erased && !work.folder.has(file)) {
-        let (id, path) = (command_id.to_owned(), work.folder.path().to_owned());
-        return Err(ArchiveError::NotHere { id, file: file.clone(), path });
-    }
-    let stems = may_hold(work.folder, command_id, file.as_deref())?;
-    for stem in &stems {
-        if let Some(manifest) = Manifest::of(work.folder, stem)? {
-            check(work.folder, &manifest)?;
-        }
-    }
-    if !stems.is_empty() {
+    let file = file_that_counts(work, command_id).await?;
+    let intent = Intent { command_id: command_id.to_owned(), actor, reason, asked_at, file };
+    is_here(work.folder, &intent)?;
+    if !holding(work.folder, &intent)?.is_empty() {
         intent.put(work.folder, work.watch)?;
     }
     let erased = record(work, &intent).await?;
     end(work, &intent, erased).await
+}
+
+/// The file where the command's line counts. Once it is erased there, a line that was left in
+/// another one is all there is to do, and none counts.
+async fn file_that_counts<S: Archive>(
+    work: &Work<'_, S>,
+    command_id: &str,
+) -> Result<Option<String>, ArchiveError> {
+    if work.store.erased(&[command_id.to_owned()]).await?.contains(&true) {
+        return Ok(None);
+    }
+    let tombstone = work.store.tombstones_of(&[command_id.to_owned()]).await?.pop().flatten();
+    Ok(tombstone.map(|tombstone| tombstone.file))
+}
+
+fn is_here(folder: &Folder, intent: &Intent) -> Result<(), ArchiveError> {
+    match &intent.file {
+        Some(file) if !folder.has(file) => {
+            let (id, path) = (intent.command_id.clone(), folder.path().to_owned());
+            Err(ArchiveError::NotHere { id, file: file.clone(), path })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Ends an erasure that a process before this one began.
@@ -79,7 +90,13 @@ pub(crate) async fn go_on<S: Archive>(
         told.what == "erase" && told.outcome == intent.actor && told.at >= intent.asked_at
     };
     let is_recorded = story.is_some_and(|story| story.actions.iter().any(is_this));
-    let erased = if is_recorded { Erased::Done } else { record(work, intent).await? };
+    is_here(work.folder, intent)?;
+    if is_recorded {
+        return end(work, intent, Erased::Done).await;
+    }
+    let file = file_that_counts(work, &intent.command_id).await?;
+    is_here(work.folder, &Intent { file, ..intent.clone() })?;
+    let erased = record(work, intent).await?;
     end(work, intent, erased).await
 }
 
@@ -124,10 +141,8 @@ async fn end<S: Archive>(
         return Ok(if erased == Erased::Open { Erasure::Open } else { Erasure::Unknown });
     }
     let id = intent.command_id.as_str();
-    let tombstone = work.store.tombstones_of(&[id.to_owned()]).await?.pop().flatten();
-    let file = tombstone.map(|tombstone| tombstone.file);
     let mut files = Vec::new();
-    for stem in may_hold(folder, id, file.as_deref())? {
+    for stem in holding(folder, intent)? {
         if without_content(folder, &stem, (id, intent.asked_at), watch)? {
             files.extend(Manifest::of(folder, &stem)?.map(|manifest| manifest.file));
         }
@@ -137,16 +152,21 @@ async fn end<S: Archive>(
     Ok(if is_repeat { Erasure::Repeated(files) } else { Erasure::Done(files) })
 }
 
-/// The stems of files that may hold a line of the command: the one that its tombstone names, those
-/// that name it as left, and those of a run that was cut short.
-fn may_hold(folder: &Folder, id: &str, file: Option<&str>) -> Result<Vec<String>, ArchiveError> {
+/// The stems of all files with the content of the command in a line, whatever the tombstone names:
+/// a line may have been left, or stand twice where a store came back from a backup.
+fn holding(folder: &Folder, intent: &Intent) -> Result<Vec<String>, ArchiveError> {
     let mut stems = Vec::new();
     for stem in folder.stems(MANIFEST)? {
         let Some(manifest) = Manifest::of(folder, &stem)? else { continue };
-        if file == Some(manifest.file.as_str())
-            || manifest.stage == Stage::Written
-            || manifest.left.iter().any(|left| left == id)
-        {
+        let name = &manifest.file;
+        if !folder.has(name) {
+            continue;
+        }
+        let holds = holds_content_of(&folder.at(name), &intent.command_id)?;
+        if holds || intent.file.as_ref() == Some(name) {
+            check(folder, &manifest)?;
+        }
+        if holds {
             stems.push(stem);
         }
     }

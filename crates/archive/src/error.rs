@@ -73,7 +73,10 @@ pub enum ArchiveError {
         why: String,
     },
     /// A command's file lies elsewhere.
-    #[error("command {id} is archived in {file}, which is not in {path}: name its folder")]
+    #[error(
+        "command {id} is archived in {file}, which is not in {path}: name its folder, or bring \
+         the file back"
+    )]
     NotHere {
         /// The command.
         id: String,

@@ -30,6 +30,14 @@ impl Folder {
         if path.is_dir() { Ok(Self { path }) } else { Err(ArchiveError::NoFolder { path }) }
     }
 
+    /// Each of these once, however it is named: twice, it would wait for its own lock.
+    #[must_use]
+    pub fn each_once(folders: &[Self]) -> Vec<Self> {
+        let is_at = |folder: &Self| folder.path.canonicalize().unwrap_or(folder.path.clone());
+        let mut seen = BTreeSet::new();
+        folders.iter().filter(|folder| seen.insert(is_at(folder))).cloned().collect()
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

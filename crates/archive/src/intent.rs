@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::durable;
 use crate::error::ArchiveError;
 use crate::folder::Folder;
-use crate::name::INTENT;
+use crate::name::{INTENT, is_intent};
 use crate::work::Watch;
 
 /// What stands in `….erase.json`.
@@ -21,6 +21,9 @@ pub(crate) struct Intent {
     pub(crate) reason: String,
     /// When it was asked, by the store's clock.
     pub(crate) asked_at: Micros,
+    /// The file where the line counted then, if it was archived and not erased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
 }
 
 impl Intent {
@@ -38,7 +41,7 @@ impl Intent {
         durable::put(folder, &self.name(), &bytes, watch)
     }
 
-    /// All that stand in a folder.
+    /// All that stand in a folder under a name of ours.
     pub(crate) fn all(folder: &Folder) -> Result<Vec<Self>, ArchiveError> {
         let names = folder.names()?;
         let read = |name: &String| {
@@ -47,6 +50,6 @@ impl Intent {
             serde_json::from_slice(&bytes)
                 .map_err(|error| ArchiveError::damaged(&path, error.to_string()))
         };
-        names.iter().filter(|name| name.ends_with(INTENT)).map(read).collect()
+        names.iter().filter(|name| is_intent(name)).map(read).collect()
     }
 }

@@ -37,6 +37,29 @@ pub(crate) fn stem_of<'n>(name: &'n str, end: &str) -> Option<&'n str> {
     name.strip_suffix(end).filter(|stem| is_stem(stem))
 }
 
+/// Whether it is the name of an erasure that is under way: the digest of its command's id.
+pub(crate) fn is_intent(name: &str) -> bool {
+    name.strip_suffix(INTENT).is_some_and(|id| Digest::from_hex(id).is_some())
+}
+
+/// Whether it is the name of one of our files while it is written.
+pub(crate) fn is_part(name: &str) -> bool {
+    let Some(whole) = name.strip_suffix(PART) else { return false };
+    let ours = [LINES, MANIFEST, NEXT].iter().any(|end| stem_of(whole, end).is_some());
+    ours || is_intent(whole)
+}
+
+/// Whether it is the name of work that is under way, or was cut short.
+pub(crate) fn is_under_way(name: &str) -> bool {
+    is_part(name) || is_intent(name) || stem_of(name, NEXT).is_some()
+}
+
+/// Whether it looks like one of ours, by its end, and is none.
+pub(crate) fn is_strange(name: &str) -> bool {
+    let strange = |end: &&str| name.ends_with(*end) && stem_of(name, end).is_none();
+    [LINES, MANIFEST, NEXT].iter().any(strange) || (name.ends_with(INTENT) && !is_intent(name))
+}
+
 /// The store's part of a stem.
 pub(crate) fn store_of(stem: &str) -> Option<&str> {
     stem.split('-').nth(1)
@@ -102,6 +125,16 @@ mod tests {
         let name = format!("{late}{LINES}");
         assert_eq!(stem_of(&name, LINES), Some(late.as_str()));
         assert_eq!(store_of(&late), Some(store.as_str()));
+        let part = format!("{name}{PART}");
+        assert!(is_part(&part) && is_under_way(&part) && !is_strange(&part));
+        let intent = format!("{}{INTENT}", Digest::of(b"c-1"));
+        assert!(is_intent(&intent) && is_part(&format!("{intent}{PART}")));
+        for other in ["gdpr.erase.json", "a.manifest.next.json", "a.jsonl.zst", "a.manifest.json"] {
+            assert!(is_strange(other) && !is_under_way(other), "{other}");
+        }
+        for other in ["upload.part", "gdpr.erase.json.part", "a.jsonl.zst.part", "notes.txt"] {
+            assert!(!is_strange(other) && !is_under_way(other), "{other}");
+        }
         for other in ["a.jsonl.zst", ".jsonl.zst", "20261130-1-2-3.jsonl.zst", "notes.txt"] {
             assert_eq!(stem_of(other, LINES), None, "{other}");
         }

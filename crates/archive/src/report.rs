@@ -14,8 +14,10 @@ pub struct FileReport {
     pub commands: u64,
     /// How many of them this run removed from the store.
     pub buried: u64,
-    /// Those that had changed meanwhile, and were left.
+    /// Those that had changed meanwhile, and were left in the store.
     pub left: Vec<String>,
+    /// Those that were archived from elsewhere meanwhile: the lines here do not count.
+    pub elsewhere: Vec<String>,
     /// A run before was cut short: this one finished it.
     pub resumed: bool,
 }

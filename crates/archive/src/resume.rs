@@ -13,7 +13,7 @@ use crate::folder::Folder;
 use crate::intent::Intent;
 use crate::lines::Lines;
 use crate::manifest::{Counted, Manifest, Stage};
-use crate::name::{self, INTENT, LINES, MANIFEST, NEXT, PART};
+use crate::name::{self, LINES, MANIFEST, NEXT};
 use crate::report::FileReport;
 use crate::rewrite::settle;
 use crate::work::{Watch, Work};
@@ -43,7 +43,7 @@ pub(crate) async fn recover<S: Archive>(work: &Work<'_, S>) -> Result<(), Archiv
     for stem in folder.stems(NEXT)? {
         settle(folder, &stem, watch)?;
     }
-    for name in folder.names()?.iter().filter(|name| is_part(name)) {
+    for name in folder.names()?.iter().filter(|name| name::is_part(name)) {
         durable::remove(folder, name, watch)?;
     }
     let manifests = folder.stems(MANIFEST)?;
@@ -60,14 +60,8 @@ pub(crate) async fn recover<S: Archive>(work: &Work<'_, S>) -> Result<(), Archiv
 
 /// Whether something waits for [`recover`] to end it that must not wait: an erasure.
 pub(crate) fn has_erasure(folder: &Folder) -> Result<bool, ArchiveError> {
-    Ok(folder.names()?.iter().any(|name| name.ends_with(INTENT) || name.ends_with(NEXT)))
-}
-
-/// A file that is being written, by its name; other programs' are not ours to remove.
-fn is_part(name: &str) -> bool {
-    let Some(whole) = name.strip_suffix(PART) else { return false };
-    let ours = [LINES, MANIFEST, NEXT].iter().any(|end| name::stem_of(whole, end).is_some());
-    ours || whole.ends_with(INTENT)
+    let waits = |name: &String| name::is_intent(name) || name::stem_of(name, NEXT).is_some();
+    Ok(folder.names()?.iter().any(waits))
 }
 
 /// A folder is one store's.

@@ -3,6 +3,8 @@
 //! Guarantees: a crash leaves the old pair or the new pair, or what makes one of them whole again;
 //! all other lines stay byte for byte. Does not: change what the tombstone says.
 
+use std::path::Path;
+
 use counterfoil_core::domain::{Digest, Micros};
 use counterfoil_core::port::archive::Entry;
 
@@ -52,6 +54,20 @@ pub(crate) fn without_content(
     durable::rename(folder, &part, &next.file, watch)?;
     durable::rename(folder, &format!("{stem}{NEXT}"), &format!("{stem}{MANIFEST}"), watch)?;
     Ok(true)
+}
+
+/// Whether a line of the file holds the content of the command.
+pub(crate) fn holds_content_of(path: &Path, id: &str) -> Result<bool, ArchiveError> {
+    let (mut lines, needle) = (Lines::open(path)?, needle(id));
+    while let Some(line) = lines.line()? {
+        if contains(&line, &needle) {
+            let entry = decode(&line).map_err(|why| ArchiveError::damaged(path, why))?;
+            if entry.outbox.command_id.as_str() == id && holds_content(&entry) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Whether the file is what its manifest says.

@@ -35,6 +35,15 @@ pub(crate) fn complain(text: &str, format: LogFormat) {
 /// What every verb returns.
 pub(crate) type Ended = Result<Exit, Failure>;
 
+/// How a verb ends that gives a verdict: one that was not told is none, so never exit 0.
+pub(crate) fn verdict(ended: Ended) -> Ended {
+    ended.map_err(|failure| match failure.code {
+        0 => Failure::could_not_run("the output was not read to its end: no verdict was given")
+            .help("run it again and read all of it; where the exit code is enough, `> /dev/null`"),
+        _ => failure,
+    })
+}
+
 /// Why a verb ended without doing its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -100,7 +109,8 @@ impl Failure {
     }
 }
 
-/// Output that could not be written. A reader that went away is no error of ours: quiet, exit 0.
+/// Output that could not be written. A reader that went away is no error of ours: quiet, exit 0,
+/// but for a [`verdict`].
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         if error.kind() == std::io::ErrorKind::BrokenPipe {

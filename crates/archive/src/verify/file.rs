@@ -181,11 +181,13 @@ impl<S: Archive> LineCheck<'_, S> {
                 (Some(tombstone), _) => {
                     self.matched += 1;
                     let found = match difference(entry, tombstone) {
-                        None if is_left => Some("its manifest names it as left"),
+                        None if is_left => Some(
+                            "its manifest names it as left, and its tombstone as archived here",
+                        ),
                         different => different,
                     };
                     if let Some(found) = found {
-                        let found = format!("command {id}: {found}, but its tombstone differs");
+                        let found = format!("command {id}: {found}");
                         findings.add(code::DIFFERS, self.name, vec![id], &found);
                     }
                 }
@@ -237,17 +239,19 @@ fn difference(entry: &Entry, tombstone: &Tombstone) -> Option<&'static str> {
     let newest = entry.newest().map(|facts| &facts.receipt);
     let key = row.ordering_key.as_ref().map(ToString::to_string);
     if digests(entry).map(|(body, _)| body) != Some(tombstone.digest) {
-        Some("its line has another digest")
+        Some("its line has another digest than its tombstone")
     } else if newest.map(|it| it.outcome.name()) != Some(tombstone.outcome.as_str()) {
-        Some("its line has another outcome")
+        Some("its line has another outcome than its tombstone")
     } else if newest.map(|it| it.round) != Some(tombstone.rounds) {
-        Some("its line has other rounds")
+        Some("its line has other rounds than its tombstone")
     } else if row.destination.as_str() != tombstone.destination
         || row.kind.as_str() != tombstone.kind
         || key != tombstone.ordering_key
     {
-        Some("its line has another destination, kind or ordering key")
-    } else if tombstone.row_digest.is_some_and(|kept| kept != tombstone.row_digest()) {
+        Some("its line has another destination, kind or ordering key than its tombstone")
+    } else if tombstone.row_digest.is_none() {
+        Some("its line is whole, and its tombstone has no digest of its own")
+    } else if tombstone.row_digest != Some(tombstone.row_digest()) {
         Some("its line is whole, and its tombstone is not what its own digest says")
     } else {
         None

@@ -14,7 +14,7 @@ use counterfoil_core::port::archive::Archive;
 
 use crate::error::ArchiveError;
 use crate::folder::{Folder, Lock};
-use crate::name::{INTENT, LINES, MANIFEST, NEXT, PART};
+use crate::name::{self, LINES, MANIFEST};
 use crate::resume::{has_erasure, recover};
 use crate::work::{Seals, Unsealed, Work};
 use file::Checked;
@@ -63,12 +63,13 @@ pub async fn verify_sealed<S: Archive>(
 ) -> Result<VerifyReport, ArchiveError> {
     let mut findings = Findings::new(keep);
     let mut report = VerifyReport::default();
+    let folders = Folder::each_once(folders);
     let mut held = Vec::new();
-    for folder in folders {
+    for folder in &folders {
         held.push(enter((store, seals), folder, &mut findings).await?);
     }
     let mut checked: Vec<Checked> = Vec::new();
-    for folder in folders {
+    for folder in &folders {
         let stems = stems(folder, &mut findings)?;
         for stem in stems {
             let file = file::check(store, folder, &stem, &mut findings).await?;
@@ -111,14 +112,11 @@ fn stems(folder: &Folder, findings: &mut Findings) -> Result<BTreeSet<String>, A
         stems.extend(folder.stems(end)?);
     }
     for name in folder.names()? {
-        let stem = |end: &str| name.strip_suffix(end);
-        if name.ends_with(PART) || name.ends_with(NEXT) || name.ends_with(INTENT) {
+        if name::is_under_way(&name) {
             let found = "a run was cut short and left this; the next `archive` into this folder \
                          finishes or removes it";
             findings.add(code::UNFINISHED, &name, Vec::new(), found);
-        } else if let Some(stem) = stem(LINES).or_else(|| stem(MANIFEST))
-            && !stems.contains(stem)
-        {
+        } else if name::is_strange(&name) {
             let found = "its name is none that an archive gives: give it its own name back, or \
                          take it away";
             findings.add(code::FOREIGN, &name, Vec::new(), found);

@@ -40,11 +40,11 @@ pub(super) async fn check<S: Archive>(
         };
         if file.matched.is_some_and(|matched| matched < *count) {
             let ids = without_line(store, file).await?;
+            let such = ids.first().map(|id| format!(", such as {id}")).unwrap_or_default();
             let found = format!(
-                "{} tombstones name it, and it has no line for them, such as {:?}: bring it back \
-                 from a backup",
-                ids.len(),
-                ids.first()
+                "{} tombstones name it, and it has no line for them{such}: bring it back from a \
+                 backup",
+                ids.len()
             );
             findings.add(code::NO_LINE, name, ids.into_iter().take(NAMED).collect(), &found);
         }

@@ -156,6 +156,8 @@ async fn lines_that_are_missing_or_too_many() {
     let codes: Vec<_> = report.findings.iter().map(|it| it.code).collect();
     assert_eq!(codes, ["CF1128", "CF1131"]);
     assert_eq!(report.findings[1].ids, ["c-0001"]);
+    let text = &report.findings[1].text;
+    assert!(text.contains(", such as c-0001: bring"), "{text}");
 }
 
 #[tokio::test]
@@ -178,6 +180,11 @@ async fn a_tombstone_that_is_gone_or_changed() {
     let (site, files) = three_files().await;
     site.store.with_rows(|rows| rows.archived.get_mut("c-0000").unwrap().rounds = 2);
     assert_eq!(site.findings().await, ["CF1132"]);
+    let text = &site.verified().await.findings[0].text;
+    assert!(
+        text.ends_with("command c-0000: its line has other rounds than its tombstone"),
+        "{text}"
+    );
     let (site, _) = three_files().await;
     site.store.with_rows(|rows| rows.archived.get_mut("c-0000").unwrap().file = files[2].clone());
     assert!(site.findings().await.contains(&"CF1132"), "its line is in another file");
@@ -193,6 +200,28 @@ async fn what_a_dead_run_left_is_told_and_not_touched() {
     fs::write(site.path("mine.part"), "x").unwrap();
     site.run().await;
     assert_eq!(site.files(".part"), ["mine.part"], "another program's is not ours to remove");
+    assert_eq!(site.findings().await, [""; 0], "nor is a run said to remove it");
+}
+
+#[tokio::test]
+async fn a_name_that_only_ends_as_ours_stops_nothing() {
+    let site = in_memory().with(ids(3)).await;
+    for name in ["gdpr.erase.json", "old.manifest.next.json"] {
+        fs::write(site.path(name), "somebody's own list").unwrap();
+    }
+    assert_eq!(site.run().await.buried(), 3);
+    site.erase("c-0001", &Unwatched).await.unwrap();
+    assert_eq!(site.findings().await, ["CF1125", "CF1125"]);
+    assert_eq!((site.files(".erase.json").len(), site.files(".next.json").len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_folder_that_is_given_twice_is_looked_at_once() {
+    let (site, _) = three_files().await;
+    let again = counterfoil_archive::Folder::new(site.path(".")).unwrap();
+    let report = counterfoil_archive::verify(&site.store, &[site.folder(), again], 9).await;
+    let report = report.unwrap();
+    assert_eq!((report.files, report.holds), (3, true), "{report:?}");
 }
 
 #[tokio::test]

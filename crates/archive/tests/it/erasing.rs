@@ -4,9 +4,10 @@ use counterfoil_archive::{ArchiveError, Erasure, Unwatched};
 use counterfoil_core::domain::{Digest, Span};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::archive::Archive;
+use counterfoil_testkit::MemoryStore;
 
 use crate::moving::flip;
-use crate::scene::{ids, in_memory};
+use crate::scene::{Site, ids, in_memory};
 
 #[tokio::test]
 async fn erased_before_it_is_archived_without_its_content() {
@@ -107,4 +108,92 @@ async fn what_lies_in_an_unfinished_file_is_taken_out_of_it() {
     site.run().await;
     assert_eq!(site.archived().await.len(), 3);
     site.is_sound().await;
+}
+
+/// A store that came back from before an archive, and was archived again: each id stands twice.
+async fn archived_twice() -> (Site<MemoryStore>, Vec<String>) {
+    let first = in_memory().with(ids(3)).await;
+    first.run().await;
+    let second = Site { dir: first.dir, ..in_memory() };
+    second.clock.advance(Span::from_secs(3600));
+    let second = second.with(ids(3)).await;
+    second.run().await;
+    let files = second.files(".jsonl.zst");
+    assert_eq!((files.len(), second.lines().len()), (2, 6));
+    (second, files)
+}
+
+fn bodies_of(site: &Site<MemoryStore>, id: &str) -> Vec<usize> {
+    let lines = site.lines().into_iter().map(|entry| entry.outbox);
+    lines.filter(|row| row.command_id.as_str() == id).map(|row| row.body.len()).collect()
+}
+
+#[tokio::test]
+async fn it_leaves_every_line_of_the_folder() {
+    let (site, files) = archived_twice().await;
+    assert!(bodies_of(&site, "c-0001").iter().all(|bytes| *bytes > 0));
+    let erased = site.erase("c-0001", &Unwatched).await.unwrap();
+    assert_eq!(erased, Erasure::Done(files));
+    assert_eq!(bodies_of(&site, "c-0001"), [0, 0]);
+    assert!(bodies_of(&site, "c-0002").iter().all(|bytes| *bytes > 0));
+    assert!(!site.findings().await.contains(&"CF1134"));
+}
+
+#[tokio::test]
+async fn a_repeat_looks_for_every_line_too() {
+    let (site, files) = archived_twice().await;
+    let older = [files[0].clone(), files[0].replace(".jsonl.zst", ".manifest.json")];
+    let aside = tempfile::TempDir::new().unwrap();
+    for name in &older {
+        std::fs::rename(site.path(name), aside.path().join(name)).unwrap();
+    }
+    let erased = site.erase("c-0001", &Unwatched).await.unwrap();
+    assert_eq!(erased, Erasure::Done(vec![files[1].clone()]));
+    for name in &older {
+        std::fs::rename(aside.path().join(name), site.path(name)).unwrap();
+    }
+    assert!(site.findings().await.contains(&"CF1134"), "its way out is to erase it again");
+    let again = site.erase("c-0001", &Unwatched).await.unwrap();
+    assert_eq!(again, Erasure::Repeated(vec![files[0].clone()]));
+    assert_eq!(bodies_of(&site, "c-0001"), [0, 0]);
+    assert!(!site.findings().await.contains(&"CF1134"));
+}
+
+#[tokio::test]
+async fn one_that_was_cut_short_waits_for_its_file() {
+    let (mut waits, mut steps) = (0, 1);
+    loop {
+        let site = in_memory().with(ids(3)).await;
+        site.run().await;
+        let died = crate::scene::die_after(steps, async |watch| {
+            site.erase("c-0001", watch).await.unwrap()
+        });
+        if died.await.is_some() {
+            break;
+        }
+        steps += 1;
+        let acts = async || site.store.show("c-0001").await.unwrap().unwrap().actions.len();
+        let (before, file) = (acts().await, site.files(".jsonl.zst").remove(0));
+        let is_asked = !site.files(".erase.json").is_empty();
+        if !is_asked || !site.files(".manifest.next.json").is_empty() {
+            continue;
+        }
+        let manifest = file.replace(".jsonl.zst", ".manifest.json");
+        let aside = tempfile::TempDir::new().unwrap();
+        for name in [&file, &manifest] {
+            std::fs::rename(site.path(name), aside.path().join(name)).unwrap();
+        }
+        let refused = site.run_watched(&site.options(), &Unwatched).await.unwrap_err();
+        assert!(matches!(&refused, ArchiveError::NotHere { .. }), "after {steps}: {refused:?}");
+        assert!(refused.to_string().contains(&file), "{refused}");
+        assert_eq!((acts().await, site.files(".erase.json").len()), (before, 1));
+        for name in [&file, &manifest] {
+            std::fs::rename(aside.path().join(name), site.path(name)).unwrap();
+        }
+        site.run().await;
+        assert_eq!((acts().await, bodies_of(&site, "c-0001")), (1, vec![0]));
+        site.is_sound().await;
+        waits += 1;
+    }
+    assert!(waits > 3, "{waits} of {steps}");
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(shared: &Shared, args: Erase) -> Ended {
         dirs.extend(found.archive(None)?);
     }
     let folders = dirs.iter().map(|dir| Folder::new(dir).map_err(failed));
-    let folders = folders.collect::<Result<Vec<_>, _>>()?;
+    let folders = Folder::each_once(&folders.collect::<Result<Vec<_>, _>>()?);
     let store = found.open()?;
     let erased = if folders.is_empty() {
         in_store(&store, &args.id, actor)?

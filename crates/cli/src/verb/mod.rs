@@ -38,7 +38,7 @@ use tokio::runtime::Runtime;
 use crate::args::{Shared, Typed, Verb};
 use crate::config::store_url::{self, StoreUrl};
 use crate::config::{Config, RelaySettings};
-use crate::exit::{Ended, Failure};
+use crate::exit::{Ended, Failure, verdict};
 use crate::store::OpenStore;
 
 /// Does what was typed.
@@ -65,12 +65,12 @@ pub(crate) fn run(typed: Typed) -> Ended {
         Verb::Explain(args) => manual::explain(&args),
         Verb::Completions(args) => manual::completions(&args),
         Verb::Man(args) => manual::man(&args),
-        Verb::Audit(args) => audit::run(&shared, &args),
-        Verb::Archive(args) => archive::run(&shared, &args),
+        Verb::Audit(args) => verdict(audit::run(&shared, &args)),
+        Verb::Archive(args) => verdict(archive::run(&shared, &args)),
         Verb::Erase(args) => erase::run(&shared, args),
-        Verb::Doctor(args) => doctor::run(&shared, &args),
+        Verb::Doctor(args) => verdict(doctor::run(&shared, &args)),
         Verb::Restored(args) => restored::run(&shared, args),
-        Verb::Drill(args) => drill::run(&shared, &args),
+        Verb::Drill(args) => verdict(drill::run(&shared, &args)),
         Verb::Workflow(args) => workflow::run(&shared, args),
         Verb::Other(words) => Err(other(words.first().map_or("", String::as_str))),
     }

@@ -65,7 +65,9 @@ fn machines_are_told_in_json() {
     let desk = with_ended(&["a"]);
     let told = run(&desk, &["archive", "--older-than", "0s", "--to", "old", "--json"]).json();
     let name = file(&desk, ".jsonl.zst");
-    let one = json!({"file": name, "commands": 1, "moved": 1, "left": [], "resumed": false});
+    let one = json!({
+        "file": name, "commands": 1, "moved": 1, "left": [], "elsewhere": [], "resumed": false,
+    });
     assert_eq!((&told["moved"], &told["files"]), (&json!(1), &json!([one])));
     assert_eq!(told["violations"], json!([]));
     let told = run(&desk, &["archive", "--verify", "old", "--json"]).json();
@@ -169,6 +171,23 @@ fn another_stores_folder_is_refused() {
     desk.run(&args).refuses(1, &["urn:test", "urn:other", "a folder is one store's"]);
 }
 
+/// Changes a store as only who goes around its triggers can.
+fn forge(desk: &Desk, change: &str) {
+    let own = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
+    own.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
+    assert_eq!(own.execute(change, []).unwrap(), 1);
+}
+
+#[test]
+fn a_tombstone_without_its_own_digest_is_found() {
+    let desk = with_ended(&["a"]);
+    archived(&desk).is_done();
+    forge(&desk, "UPDATE counterfoil_archived SET row_digest = NULL");
+    let said = verified(&desk);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("CF1132") && said.out.contains("has no digest"), "{said:?}");
+}
+
 /// A command whose body was changed behind the store's back is evidence.
 #[test]
 fn what_breaks_a_law_stays_and_exits_1() {
@@ -177,10 +196,7 @@ fn what_breaks_a_law_stays_and_exits_1() {
     desk.configure(port, "\"forever\"", "");
     desk.run(&["relay", "--until-idle"]).is_done();
     desk.enqueue("newest");
-    let own = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
-    own.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false).unwrap();
-    let change = "UPDATE counterfoil_outbox SET body = '[]' WHERE command_id = 'open'";
-    assert_eq!(own.execute(change, []).unwrap(), 1);
+    forge(&desk, "UPDATE counterfoil_outbox SET body = '[]' WHERE command_id = 'open'");
     let said = archived(&desk);
     assert_eq!(said.code, Some(1), "{said:?}");
     for word in ["1 command moved", "1 command stayed, as the laws are broken", "CF0808"] {

@@ -48,6 +48,8 @@ fn an_archived_one_goes_from_its_file() {
     assert_eq!((&other["body"], &other["receipt"]["result"]), (&json!("{}"), &json!("r")));
     let again = run(&desk, &["erase", "a", "--reason", "x", "--archive", "old", "--json"]).json();
     assert_eq!(again["files"], json!([]));
+    let twice = ["erase", "b", "--reason", "x", "--archive", "old", "--archive", "./old"];
+    run(&desk, &twice).is_done();
 }
 
 #[test]

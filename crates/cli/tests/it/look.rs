@@ -187,6 +187,35 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+/// The code of a command whose output nobody reads.
+fn unheard(desk: &Desk, args: &[&str]) -> Option<i32> {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = desk.command(&[args, &["--store", "sqlite:orders.db"]].concat());
+    command.stdout(writer).stderr(std::process::Stdio::null()).status().unwrap().code()
+}
+
+/// The story: a pipeline with `pipefail` took a broken book for a sound one.
+#[test]
+fn a_verdict_that_nobody_reads_is_not_0() {
+    let desk = Desk::new();
+    desk.enqueue("a");
+    std::fs::create_dir(desk.path("old")).unwrap();
+    let verdicts: [&[&str]; 6] = [
+        &["audit", "--full"],
+        &["audit", "--json"],
+        &["archive", "--verify", "old"],
+        &["archive", "--verify", "old", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+    ];
+    for args in verdicts {
+        assert_eq!(unheard(&desk, args), Some(2), "{args:?}");
+    }
+    assert_eq!(unheard(&desk, &["list"]), Some(0));
+    assert_eq!(unheard(&desk, &["show", "a"]), Some(0));
+}
+
 /// The story: a script paged with a mistyped `--after`, got no line and exit 0, and took that for
 /// the end.
 #[test]

@@ -51,6 +51,15 @@ fn of_file(file: &FileReport) -> String {
             file.left.len()
         ));
     }
+    if !file.elsewhere.is_empty() {
+        let (count, were) = match file.elsewhere.len() {
+            1 => (1, "was"),
+            more => (more, "were"),
+        };
+        line.push_str(&format!(
+            "; {count} {were} archived from elsewhere; this file holds copies that do not count"
+        ));
+    }
     line
 }
 
@@ -75,7 +84,7 @@ pub(super) fn run_json(report: &ArchiveReport) -> Value {
     let file = |file: &FileReport| {
         json!({
             "file": file.name, "commands": file.commands, "moved": file.buried,
-            "left": file.left, "resumed": file.resumed,
+            "left": file.left, "elsewhere": file.elsewhere, "resumed": file.resumed,
         })
     };
     let violation = |found: &Violation| {
@@ -143,8 +152,19 @@ mod tests {
             commands: 3,
             buried: 2,
             left: vec!["c-1".into()],
+            elsewhere: Vec::new(),
             resumed: false,
         };
+        let copies = FileReport {
+            left: Vec::new(),
+            elsewhere: vec!["c-2".into(), "c-3".into()],
+            ..file.clone()
+        };
+        let said = of_file(&copies);
+        assert!(said.ends_with(
+            "; 2 were archived from elsewhere; this file holds copies that do not count"
+        ));
+        assert!(!said.contains("left in the store"), "{said}");
         let kept = Kept { contradicted: 1, newest: 1, ..Kept::default() };
         let report = ArchiveReport { files: vec![file], kept, ..nothing };
         let said = run(&report, dir);

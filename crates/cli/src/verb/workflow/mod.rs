@@ -15,7 +15,7 @@ use counterfoil_core::port::{Actor, Workflows as _};
 use super::actor::actor;
 use super::{Found, block_on};
 use crate::args::{RetryWorkflow, Shared, Workflow, WorkflowVerb};
-use crate::exit::{Ended, Exit, Failure};
+use crate::exit::{Ended, Exit, Failure, verdict};
 use crate::output::{self, table::cell};
 
 /// Does `workflow`.
@@ -30,7 +30,7 @@ pub(crate) fn run(shared: &Shared, args: Workflow) -> Ended {
         WorkflowVerb::List(args) => list::run(shared, args),
         WorkflowVerb::Show(args) => show::run(shared, &args),
         WorkflowVerb::Retry(args) => retry(shared, args),
-        WorkflowVerb::Verify(args) => verify::run(shared, &args),
+        WorkflowVerb::Verify(args) => verdict(verify::run(shared, &args)),
     }
 }
 
