@@ -56,8 +56,8 @@ pub struct Manifest {
     pub compressed: Sum,
     /// The sum of the lines.
     pub lines: Sum,
-    /// Its lines that do not count, by id: their commands had changed meanwhile and were left in the
-    /// store, or were archived from elsewhere.
+    /// Its lines that do not count, by id: their commands had changed meanwhile and were left in
+    /// the store, or were archived from elsewhere.
     pub left: Vec<String>,
 }
 

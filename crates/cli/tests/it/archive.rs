@@ -280,3 +280,44 @@ fn writers_go_on_while_it_runs() {
     verified(&desk).is_done();
     run(&desk, &["audit"]).is_done();
 }
+
+/// What a command is, but for its id.
+fn core_of(desk: &Desk, id: &str) -> (Vec<u8>, String, Option<String>, Option<String>) {
+    let own = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
+    let sql = "SELECT CAST(body AS BLOB), content_type, headers, ordering_key \
+               FROM counterfoil_outbox WHERE command_id = ?1";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    own.query_row(sql, [id], read).unwrap()
+}
+
+/// The recipe of docs/archive.md, as it stands there.
+#[test]
+fn what_is_restored_by_hand_is_the_same_command() {
+    let desk = with_ended(&[]);
+    std::fs::write(desk.path("bytes"), [0xff, 0x00, 0xfe, b'\n']).unwrap();
+    std::fs::write(desk.path("text"), "\u{e9}\n\"quoted\"\n").unwrap();
+    let text = include_str!("../../../../docs/archive.md");
+    let recipe = text.split("## Restore by hand").nth(1).unwrap();
+    let recipe = recipe.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    for id in ["bytes", "text"] {
+        let what = ["enqueue", id, "--to", "shipping", "--kind", "k", "--body-file", id];
+        let more = ["--content-type", "a/b", "--header", "X-A=1", "--ordering-key", "lane"];
+        run(&desk, &[&what[..], &more].concat()).is_done();
+        let ends = ["resolve", id, "--completed", "--evidence", "by hand"];
+        run(&desk, &ends).is_done();
+    }
+    desk.enqueue("newest");
+    let were = ["bytes", "text"].map(|id| core_of(&desk, id));
+    archived(&desk).is_done();
+    let name = format!("old/{}", file(&desk, ".jsonl.zst"));
+    for (id, was) in ["bytes", "text"].into_iter().zip(were) {
+        let own = format!("'{}'", env!("CARGO_BIN_EXE_counterfoil"));
+        let script = recipe.replace("order.paid:A-17", id).replace("FILE.jsonl.zst", &name);
+        let script = script.replace("counterfoil", &own) + " --store sqlite:orders.db";
+        let script = script.replace("--from -\n", "--from -");
+        let said = Command::new("sh").args(["-c", &script]).current_dir(desk.path(".")).output();
+        let said = said.unwrap();
+        assert!(said.status.success(), "{script}: {said:?}");
+        assert_eq!(core_of(&desk, &format!("{id}-again")), was);
+    }
+}

@@ -81,6 +81,14 @@ fn what_breaks_a_rule_is_refused_by_name(books: &Books) {
     says(&["workflow", "signal", "t", "n", "--id", "timer:1:x"], 1, &["Counterfoil's own"]);
     says(&["workflow", "verify"], 2, &["name it after `--`, or --export FILE"]);
     says(&["workflow", "verify", "t-9", "--export", "-"], 1, &["no workflow"]);
+    let golden = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(golden.path(), "of before").unwrap();
+    let file = golden.path().to_str().unwrap();
+    says(&["workflow", "verify", "t-9", "--export", file], 1, &["no workflow"]);
+    let none = ["workflow", "verify", "--workflow", "typo"];
+    says(&[&none[..], &["--export", file]].concat(), 2, &["\"typo\" has a history"]);
+    says(&[&none[..], &["--", "true"]].concat(), 2, &["\"typo\" has a history"]);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "of before");
 }
 
 fn a_program_that_judges_gives_the_exit_code(books: &Books) {

@@ -24,7 +24,8 @@ const PAGE: usize = 500;
 /// Does `workflow verify`.
 ///
 /// # Errors
-/// Neither a file nor a program is named, the store cannot be read, or either cannot be written to.
+/// Neither a file nor a program is named, what was named has no history, the store cannot be read,
+/// or either cannot be written to.
 pub(super) fn run(shared: &Shared, args: &VerifyWorkflows) -> Ended {
     if args.export.is_none() && args.program.is_empty() {
         let text = "deciding again takes your program: name it after `--`, or --export FILE";
@@ -36,6 +37,7 @@ pub(super) fn run(shared: &Shared, args: &VerifyWorkflows) -> Ended {
     }
     let found = Found::new(shared)?;
     let store = found.open()?;
+    block_on(has_any(&found, &store, args))?;
     if let Some(path) = &args.export {
         let mut file = open(path)?;
         block_on(write(&found, &store, args, &mut file))?;
@@ -46,6 +48,31 @@ pub(super) fn run(shared: &Shared, args: &VerifyWorkflows) -> Ended {
     let child = started
         .map_err(|why| Failure::could_not_run(format!("{program} cannot be started: {why}")))?;
     judged(child, program, |to| block_on(write(&found, &store, args, to)))
+}
+
+/// Refuses where what was named has no history, before a file or a program is begun.
+async fn has_any(found: &Found, store: &OpenStore, args: &VerifyWorkflows) -> Result<(), Failure> {
+    if let Some(name) = &args.stream {
+        let row = store.workflow(name).await?;
+        return if row.is_some_and(|row| row.head > 0) {
+            Ok(())
+        } else {
+            Err(unknown(found, name))
+        };
+    }
+    let Some(name) = &args.workflow else { return Ok(()) };
+    let mut after = None;
+    loop {
+        let (name, limit) = (Some(name.clone()), PAGE);
+        let rows = store.workflows(WorkflowFilter { name, status: None, after, limit }).await?;
+        if rows.iter().any(|row| row.head > 0) {
+            return Ok(());
+        }
+        let Some(last) = rows.last() else { break };
+        after = Some(last.stream.clone());
+    }
+    let text = format!("{}: no workflow of the program {name:?} has a history", found.url);
+    Err(Failure::could_not_run(text).help("`counterfoil workflow list` names those that are there"))
 }
 
 fn open(path: &Path) -> Result<BufWriter<Box<dyn Write + Send>>, Failure> {
