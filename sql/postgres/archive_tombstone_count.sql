@@ -1,0 +1,2 @@
+-- by scan of archived: the audit counts every row.
+SELECT count(*) FROM cf.archived;
