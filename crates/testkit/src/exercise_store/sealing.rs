@@ -262,6 +262,28 @@ where
     }
 }
 
+pub(super) async fn a_seal_says_when_its_audit_held<H>(hands: H)
+where
+    H: Hands<Store: Audited + Archive>,
+{
+    let scene = Scene::new(hands, forever()).await;
+    scene.done("a").await;
+    scene.enqueue("open").await;
+    scene.last().await;
+    scene.seals().await;
+    let held_at = scene.seal().await.1.held_at.unwrap();
+    scene.advance(60);
+    archive(&scene.store, "a").await;
+    scene.advance(60);
+    scene.hands.lose_delivery("open").await;
+    for how in [How::default(), How::default().full(), How::default()] {
+        let report = scene.audited(how).await;
+        assert!(!report.holds);
+        assert_eq!(report.pass.unwrap().from.map(|from| from.sealed_at), Some(held_at));
+        scene.advance(60);
+    }
+}
+
 pub(super) async fn an_archive_beside_an_audit_is_no_violation<H>(hands: H)
 where
     H: Hands<Store: Audited + Archive>,
