@@ -31,9 +31,19 @@ pub struct How {
     /// What stands is sealed although it is not what was sealed, if nothing else is wrong,
     /// recorded in the name of this actor; looks at everything.
     pub reseal: Option<Actor>,
+    /// The seal stays, even if all laws hold: something does not that this audit does not look at,
+    /// such as a receiver's book.
+    pub seal_stays: bool,
 }
 
 impl How {
+    /// Leaves the seal as it is where `stays`, even if all laws hold.
+    #[must_use]
+    pub const fn seal_stays(mut self, stays: bool) -> Self {
+        self.seal_stays = stays;
+        self
+    }
+
     /// Looks at everything.
     #[must_use]
     pub const fn full(mut self) -> Self {
@@ -96,7 +106,7 @@ pub async fn audit_sealed<S: Audited + Archive>(
         for expect in &options.expect {
             expected(store, expect, options.page.max(1), &begun, &mut told).await?;
         }
-        return Ok(finish(store, told, begun, how.reseal).await);
+        return Ok(finish(store, told, begun, how).await);
     }
 }
 
@@ -234,13 +244,15 @@ async fn finish<S: Audited>(
     store: &S,
     told: Told,
     begun: Begun,
-    reseal: Option<Actor>,
+    how: How,
 ) -> AuditReport {
+    let How { reseal, seal_stays, .. } = how;
     let Told { findings, fate, next } = told;
     let Begun { seal, version, from, full, refused } = begun;
     let holds = findings.holds() || (reseal.is_some() && findings.only_seals());
     let seal = match (holds, next, refused) {
         (_, _, Some(why)) => SealFate::NotWritten(why),
+        (true, Some(_), None) if seal_stays => SealFate::Violated,
         (true, Some(next), None) => {
             let held_at = store.now().ok();
             let full_at = if full.is_some() { held_at } else { next.full_at };
