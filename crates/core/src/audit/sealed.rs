@@ -240,12 +240,7 @@ async fn once<S: Audited + Archive>(
 }
 
 /// Writes what is to be written, and tells all.
-async fn finish<S: Audited>(
-    store: &S,
-    told: Told,
-    begun: Begun,
-    how: How,
-) -> AuditReport {
+async fn finish<S: Audited>(store: &S, told: Told, begun: Begun, how: How) -> AuditReport {
     let How { reseal, seal_stays, .. } = how;
     let Told { findings, fate, next } = told;
     let Begun { seal, version, from, full, refused } = begun;

@@ -284,6 +284,24 @@ where
     }
 }
 
+pub(super) async fn a_seal_stays_while_a_book_beside_it_does_not_agree<H>(hands: H)
+where
+    H: Hands<Store: Audited + Archive>,
+{
+    let scene = Scene::new(hands, forever()).await;
+    scene.done("a").await;
+    scene.seals().await;
+    let before = scene.seal().await;
+    scene.done("b").await;
+    for how in [How::default(), How::default().full()] {
+        let report = scene.audited(how.seal_stays(true)).await;
+        assert!(report.holds, "{:#?}", report.violations);
+        assert_eq!(report.pass.unwrap().seal, SealFate::Violated);
+        assert_eq!(scene.seal().await, before);
+    }
+    scene.seals().await;
+}
+
 pub(super) async fn an_archive_beside_an_audit_is_no_violation<H>(hands: H)
 where
     H: Hands<Store: Audited + Archive>,
