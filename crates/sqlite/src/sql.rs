@@ -40,6 +40,7 @@ statements! {
     ActionRestored = "action_restored",
     ArchivedAfter = "archived_after",
     ArchivedAny = "archived_any",
+    ArchivedCount = "archived_count",
     ArchivedInsert = "archived_insert",
     ArchivedRow = "archived_row",
     ArchivedWhole = "archived_whole",

@@ -62,6 +62,11 @@ pub(crate) fn find(store: &Connection, command_id: &str) -> rusqlite::Result<Opt
     whole.query_row([command_id], read).optional()
 }
 
+/// How many tombstones stand.
+pub(crate) fn count_all(store: &Connection) -> rusqlite::Result<i64> {
+    store.prepare_cached(Sql::ArchivedCount.text())?.query_row([], |row| row.get(0))
+}
+
 /// The tombstones with a larger command id, at most `limit`, in order.
 pub(crate) fn after(
     store: &Connection,

@@ -65,6 +65,10 @@ impl Audited for OpenStore {
         each!(self, open => open.numbers(command_ids).await)
     }
 
+    async fn archived(&self) -> Result<i64, StoreError> {
+        each!(self, open => open.archived().await)
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         each!(self, open => open.sealed().await)
     }

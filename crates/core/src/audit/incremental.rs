@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::page::{Pages, just_before};
 use super::reading::Reading;
-use super::seal::Seal;
+use super::seal::{Seal, Table, tell};
 use super::totals::{self, Between, Recorded};
 use crate::domain::lane::is_in_flight;
-use crate::domain::laws::{CommandFacts, LaneFacts, of_digested, of_event, of_lane};
+use crate::domain::laws::{
+    CommandFacts, LaneFacts, Violation, law, of_digested, of_event, of_lane,
+};
 use crate::port::read::{Facts, FactsFrom};
 use crate::port::seal::Arrived;
 use crate::port::store::StoreError;
@@ -34,7 +36,8 @@ impl<S: Audited + Archive> Reading<'_, S> {
         self.actions(seal.horizon.action).await?;
         self.recorded = totals::sum(std::mem::take(&mut self.recorded), &seal.recorded);
         self.kinds = std::mem::take(&mut self.kinds).and(&seal.kinds);
-        self.totals(seal, &counted).await
+        self.totals(seal, &counted).await?;
+        self.buried(seal).await
     }
 
     fn judge(&mut self, command: &CommandFacts, lanes: &mut Lanes) {
@@ -178,6 +181,17 @@ impl<S: Audited + Archive> Reading<'_, S> {
         }
         let most = totals::sum(after, &seal.recorded);
         self.totals = Between { status: &status, least: &least, most: &most }.violations();
+        Ok(())
+    }
+
+    /// As many tombstones stand as the seal knows of: each burial counts its own in.
+    async fn buried(&mut self, seal: &Seal) -> Result<(), StoreError> {
+        let (were, are) = (seal.sums.of(Table::Archived).rows(), self.store.archived().await?);
+        if were != are {
+            let found = tell(Table::Archived, (were, are), &[]);
+            let ids = vec![Table::Archived.name().to_owned()];
+            self.totals.push(Violation::of(&law::SEALED, ids, &found));
+        }
         Ok(())
     }
 }

@@ -22,7 +22,8 @@ pub struct Pass {
 pub struct From {
     /// The largest `n` that it covers.
     pub n: i64,
-    /// When it was written.
+    /// When the audit held that wrote it; of one that an older version wrote, when it was last
+    /// written.
     pub sealed_at: Micros,
     /// When the last full audit held.
     pub full_at: Option<Micros>,

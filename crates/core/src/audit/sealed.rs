@@ -31,9 +31,19 @@ pub struct How {
     /// What stands is sealed although it is not what was sealed, if nothing else is wrong,
     /// recorded in the name of this actor; looks at everything.
     pub reseal: Option<Actor>,
+    /// The seal stays, even if all laws hold: something does not that this audit does not look at,
+    /// such as a receiver's book.
+    pub seal_stays: bool,
 }
 
 impl How {
+    /// Leaves the seal as it is where `stays`, even if all laws hold.
+    #[must_use]
+    pub const fn seal_stays(mut self, stays: bool) -> Self {
+        self.seal_stays = stays;
+        self
+    }
+
     /// Looks at everything.
     #[must_use]
     pub const fn full(mut self) -> Self {
@@ -96,7 +106,7 @@ pub async fn audit_sealed<S: Audited + Archive>(
         for expect in &options.expect {
             expected(store, expect, options.page.max(1), &begun, &mut told).await?;
         }
-        return Ok(finish(store, told, begun, how.reseal).await);
+        return Ok(finish(store, told, begun, how).await);
     }
 }
 
@@ -154,7 +164,9 @@ async fn begin<S: Audited>(store: &S, how: &How) -> Result<Begun, AuditError> {
         Ok(seal) => {
             let (n, full_at) = (seal.horizon.n, seal.full_at);
             let is_first = full_at.is_none();
-            let from = (!is_first).then_some(From { n, sealed_at: stands.recorded_at, full_at });
+            // An archive, an erasure or a full audit that does not hold writes the seal, too.
+            let sealed_at = seal.held_at.unwrap_or(stands.recorded_at);
+            let from = (!is_first).then_some(From { n, sealed_at, full_at });
             let needed = if is_first { WhyFull::First } else { WhyFull::Broken };
             let full = asked.or_else(|| (!seal.is_whole).then_some(needed));
             Ok(Begun { seal, version, from, full, refused })
@@ -220,27 +232,26 @@ async fn once<S: Audited + Archive>(
     let fate = if horizon.is_none() { SealFate::Open } else { SealFate::Violated };
     let next = horizon.is_some().then(|| {
         let before = if full.is_some() { old.sums } else { seal.sums.clone() };
-        let (is_whole, full_at) = (true, seal.full_at);
-        Seal { horizon: to, is_whole, full_at, sums: before.and(fresh.sums), recorded, kinds }
+        let sums = before.and(fresh.sums);
+        let Seal { full_at, held_at, .. } = *seal;
+        Seal { horizon: to, is_whole: true, full_at, held_at, sums, recorded, kinds }
     });
     Ok(Told { findings, fate, next })
 }
 
 /// Writes what is to be written, and tells all.
-async fn finish<S: Audited>(
-    store: &S,
-    told: Told,
-    begun: Begun,
-    reseal: Option<Actor>,
-) -> AuditReport {
+async fn finish<S: Audited>(store: &S, told: Told, begun: Begun, how: How) -> AuditReport {
+    let How { reseal, seal_stays, .. } = how;
     let Told { findings, fate, next } = told;
     let Begun { seal, version, from, full, refused } = begun;
     let holds = findings.holds() || (reseal.is_some() && findings.only_seals());
     let seal = match (holds, next, refused) {
         (_, _, Some(why)) => SealFate::NotWritten(why),
+        (true, Some(_), None) if seal_stays => SealFate::Violated,
         (true, Some(next), None) => {
-            let full_at = if full.is_some() { store.now().ok() } else { next.full_at };
-            renew(store, version, Seal { full_at, ..next }, reseal).await
+            let held_at = store.now().ok();
+            let full_at = if full.is_some() { held_at } else { next.full_at };
+            renew(store, version, Seal { full_at, held_at, ..next }, reseal).await
         }
         (false, _, None) if full.is_some() && seal.is_whole && !matches!(fate, SealFate::Moved) => {
             // So that the next audit looks at everything, too, until everything holds.

@@ -153,6 +153,12 @@ pub trait Audited: Store {
         command_ids: &[String],
     ) -> impl Future<Output = Result<Vec<Option<i64>>, StoreError>> + Send;
 
+    /// How many tombstones of archived commands stand.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn archived(&self) -> impl Future<Output = Result<i64, StoreError>> + Send;
+
     /// The seal of the newest audit that held.
     ///
     /// # Errors

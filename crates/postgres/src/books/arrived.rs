@@ -25,6 +25,7 @@ const ARRIVED: Statement = statement!("receipt_arrived");
 const NUMBERS: Statement = statement!("numbers");
 const EVENTS: Statement = statement!("event_page");
 const ACTIONS: Statement = statement!("action_page");
+const TOMBSTONES: Statement = statement!("archive_tombstone_count");
 const SAYINGS: Statement = statement!("contradiction_page");
 
 /// The first span of arrivals that is looked at, in µs; it doubles until a page is full.
@@ -111,6 +112,12 @@ pub(super) async fn numbers(tx: &Tx<'_>, ids: &[String]) -> Result<Vec<Option<i6
     let ids: Vec<&str> = ids.iter().map(|id| asked(id)).collect();
     let rows = tx.query(NUMBERS, &[&ids]).await?;
     Ok(rows.iter().map(|row| int(row, 0)).collect())
+}
+
+/// How many tombstones stand.
+pub(super) async fn archived(tx: &Tx<'_>) -> Result<i64, Failure> {
+    let row = tx.query_opt(TOMBSTONES, &[]).await?;
+    Ok(row.and_then(|row| int(&row, 0)).unwrap_or_default())
 }
 
 /// The reports that said otherwise after `after`, each with the id of its command.

@@ -75,6 +75,10 @@ impl Audited for PostgresStore {
         snapshot!(self, |tx| arrived::numbers(tx, command_ids))
     }
 
+    async fn archived(&self) -> Result<i64, StoreError> {
+        snapshot!(self, |tx| arrived::archived(tx))
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         snapshot!(self, |tx| seal::sealed(tx))
     }

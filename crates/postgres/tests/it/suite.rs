@@ -144,6 +144,14 @@ impl Hands for PostgresHands {
         })
     }
 
+    fn lose_tombstone<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let lose = "DELETE FROM cf.archived WHERE command_id = $1";
+            let forger = self.schema.forger().await;
+            assert_eq!(forger.execute(lose, &[&command_id]).await.unwrap(), 1);
+        })
+    }
+
     fn commits(&self) -> BoxFuture<'_, u64> {
         Box::pin(async {
             let tables = [

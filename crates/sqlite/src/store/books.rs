@@ -148,6 +148,10 @@ impl Audited for SqliteStore {
         self.read(move |store, _| read::arrived::numbers(store, &ids)).await
     }
 
+    async fn archived(&self) -> Result<i64, StoreError> {
+        self.read(|store, _| tombstone::count_all(store)).await
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         self.read(|store, _| seal::read(store)).await
     }

@@ -101,6 +101,12 @@ impl Hands for SqliteHands {
         Box::pin(async {})
     }
 
+    fn lose_tombstone<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        let lose = "DELETE FROM counterfoil_archived WHERE command_id = ?1";
+        assert_eq!(self.own().execute(lose, [command_id]).unwrap(), 1);
+        Box::pin(async {})
+    }
+
     fn commits(&self) -> BoxFuture<'_, u64> {
         let stranger = self.stranger.lock().unwrap();
         let version: i64 = stranger.query_row("PRAGMA data_version", [], |row| row.get(0)).unwrap();

@@ -40,6 +40,9 @@ macro_rules! audit_suite {
                 a_removed_row_breaks_the_seal
                 who_gives_a_seal_up_is_recorded
                 what_is_archived_and_erased_keeps_the_seal
+                a_removed_tombstone_is_missed_at_once
+                a_seal_says_when_its_audit_held
+                a_seal_stays_while_a_book_beside_it_does_not_agree
                 an_archive_beside_an_audit_is_no_violation
                 a_contradiction_is_found_until_it_is_looked_into
                 a_late_contradiction_is_found_until_it_is_looked_into

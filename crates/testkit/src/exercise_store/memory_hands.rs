@@ -77,6 +77,13 @@ impl Hands for MemoryHands {
         Box::pin(async {})
     }
 
+    fn lose_tombstone<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        self.store.with_rows(|rows| {
+            rows.archived.remove(command_id);
+        });
+        Box::pin(async {})
+    }
+
     fn commits(&self) -> BoxFuture<'_, u64> {
         Box::pin(async { self.store.commits() })
     }

@@ -87,6 +87,9 @@ pub trait Hands: Send + Sync + 'static {
     /// Removes a delivery behind the store's back.
     fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;
 
+    /// Removes the tombstone of an archived command behind the store's back.
+    fn lose_tombstone<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;
+
     /// A number that changes with every commit.
     fn commits(&self) -> BoxFuture<'_, u64>;
 

@@ -235,6 +235,73 @@ where
     assert_eq!(report.checked.archived, 4);
 }
 
+pub(super) async fn a_removed_tombstone_is_missed_at_once<H>(hands: H)
+where
+    H: Hands<Store: Audited + Archive>,
+{
+    let scene = Scene::new(hands, forever()).await;
+    for id in ["a", "b", "c"] {
+        scene.done(id).await;
+    }
+    scene.last().await;
+    scene.seals().await;
+    for id in ["a", "b"] {
+        archive(&scene.store, id).await;
+    }
+    scene.seals().await;
+    scene.hands.lose_tombstone("a").await;
+    archive(&scene.store, "c").await;
+    for _ in 0..2 {
+        let report = scene.audited(How::default()).await;
+        let told: Vec<_> = report.violations.iter().map(|it| (it.code, &*it.ids[0])).collect();
+        assert_eq!(told, [("CF0851", "archived")], "{:#?}", report.violations);
+        let text = &report.violations[0].text;
+        assert!(text.contains("3 rows were sealed, and 2"), "{text}");
+        let pass = report.pass.unwrap();
+        assert_eq!((pass.full, pass.seal), (None, SealFate::Violated));
+    }
+}
+
+pub(super) async fn a_seal_says_when_its_audit_held<H>(hands: H)
+where
+    H: Hands<Store: Audited + Archive>,
+{
+    let scene = Scene::new(hands, forever()).await;
+    scene.done("a").await;
+    scene.enqueue("open").await;
+    scene.last().await;
+    scene.seals().await;
+    let held_at = scene.seal().await.1.held_at.unwrap();
+    scene.advance(60);
+    archive(&scene.store, "a").await;
+    scene.advance(60);
+    scene.hands.lose_delivery("open").await;
+    for how in [How::default(), How::default().full(), How::default()] {
+        let report = scene.audited(how).await;
+        assert!(!report.holds);
+        assert_eq!(report.pass.unwrap().from.map(|from| from.sealed_at), Some(held_at));
+        scene.advance(60);
+    }
+}
+
+pub(super) async fn a_seal_stays_while_a_book_beside_it_does_not_agree<H>(hands: H)
+where
+    H: Hands<Store: Audited + Archive>,
+{
+    let scene = Scene::new(hands, forever()).await;
+    scene.done("a").await;
+    scene.seals().await;
+    let before = scene.seal().await;
+    scene.done("b").await;
+    for how in [How::default(), How::default().full()] {
+        let report = scene.audited(how.seal_stays(true)).await;
+        assert!(report.holds, "{:#?}", report.violations);
+        assert_eq!(report.pass.unwrap().seal, SealFate::Violated);
+        assert_eq!(scene.seal().await, before);
+    }
+    scene.seals().await;
+}
+
 pub(super) async fn an_archive_beside_an_audit_is_no_violation<H>(hands: H)
 where
     H: Hands<Store: Audited + Archive>,

@@ -89,6 +89,10 @@ impl Audited for MemoryStore {
         })
     }
 
+    async fn archived(&self) -> Result<i64, StoreError> {
+        self.read(|rows, _| i64::try_from(rows.archived.len()).unwrap_or(i64::MAX))
+    }
+
     async fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
         self.read(|rows, _| {
             let (version, seal) = rows.seal.clone()?;

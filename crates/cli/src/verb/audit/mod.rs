@@ -132,12 +132,16 @@ pub(super) async fn check(
     if let Some(receiver) = &receiver {
         must_be_known(store, receiver.destinations).await?;
     }
+    let matched = match receiver {
+        Some(receiver) => Some(receiver.matched(store).await?),
+        None => None,
+    };
+    let how = how.seal_stays(matched.as_ref().is_some_and(|matched| !matched.report.holds));
     let audited = Box::pin(audit_sealed(store, options, how)).await;
     let mut report = audited.map_err(|error| failed(error, &asked))?;
     let mut unclear = 0;
-    if let Some(receiver) = receiver {
+    if let Some(matched) = matched {
         let commands = report.checked.commands;
-        let matched = receiver.matched(store).await?;
         report = report.and(matched.report);
         // The match looks at the same commands again.
         report.checked.commands = commands;

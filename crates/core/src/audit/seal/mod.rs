@@ -225,6 +225,9 @@ pub struct Seal {
     pub is_whole: bool,
     /// When the newest full audit held.
     pub full_at: Option<Micros>,
+    /// When the newest audit held, full or not. Unlike the time at which the seal was written, no
+    /// archive moves it. `None`: an older version wrote the seal.
+    pub held_at: Option<Micros>,
     /// The sums.
     pub sums: Tables,
     /// By destination: how many commands were recorded, archived ones included.
@@ -263,6 +266,8 @@ struct Written {
     event: i64,
     is_whole: bool,
     full_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    held_at: Option<i64>,
     recorded: BTreeMap<String, i64>,
     kinds: Kinds,
     sums: Tables,
@@ -291,9 +296,9 @@ impl Seal {
             action: written.action,
             event: Micros::new(written.event),
         };
-        let Written { is_whole, full_at, recorded, kinds, sums, .. } = written;
-        let full_at = full_at.map(Micros::new);
-        Ok(Self { horizon, is_whole, full_at, sums, recorded, kinds })
+        let Written { is_whole, full_at, held_at, recorded, kinds, sums, .. } = written;
+        let (full_at, held_at) = (full_at.map(Micros::new), held_at.map(Micros::new));
+        Ok(Self { horizon, is_whole, full_at, held_at, sums, recorded, kinds })
     }
 
     /// As it is written: JSON, with its format.
@@ -310,6 +315,7 @@ impl Seal {
             event: event.get(),
             is_whole: self.is_whole,
             full_at: self.full_at.map(Micros::get),
+            held_at: self.held_at.map(Micros::get),
             recorded: self.recorded.clone(),
             kinds: self.kinds.clone(),
             sums: self.sums.clone(),

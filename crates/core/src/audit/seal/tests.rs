@@ -101,8 +101,8 @@ fn seal(entries: &[Entry], horizon: i64) -> Seal {
     let below = entries.iter().filter(|entry| entry.outbox.n <= horizon).count();
     let recorded = BTreeMap::from([("shop".to_owned(), i64::try_from(below).unwrap())]);
     let horizon = up_to(horizon);
-    let (kinds, full_at) = (Kinds::default(), Some(Micros::new(9)));
-    Seal { horizon, is_whole: true, full_at, sums: summing.sums, recorded, kinds }
+    let (kinds, full_at, held_at) = (Kinds::default(), Some(Micros::new(9)), Some(Micros::new(10)));
+    Seal { horizon, is_whole: true, full_at, held_at, sums: summing.sums, recorded, kinds }
 }
 
 fn differs(one: &Seal, other: &Seal) -> Vec<&'static str> {
@@ -116,6 +116,8 @@ fn it_is_read_as_it_was_written() {
     let sealed = seal(&[entry(1), entry(2)], 2);
     assert_eq!(Seal::read(&sealed.write()), Ok(sealed));
     assert_eq!(Seal::read(&Seal::default().write()), Ok(Seal::default()));
+    let older = seal(&[entry(1)], 1).write().replace("\"held_at\":10,", "");
+    assert_eq!(Seal::read(&older).map(|seal| seal.held_at), Ok(None), "{older}");
 }
 
 #[test]

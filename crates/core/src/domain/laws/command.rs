@@ -224,7 +224,9 @@ impl Broken<'_> {
         let row = self.facts.outbox.as_ref();
         let in_lane = row.map_or(has_place, |row| row.ordering_key.is_some());
         let blocked = state == State::Pending && in_lane;
-        if !state.is_parked() && delivery.available_at.is_none() && !blocked {
+        // A time that no column may hold does not come.
+        let is_nobodys = delivery.available_at.map_or(!blocked, |at| !at.is_plausible());
+        if !state.is_parked() && is_nobodys {
             let found = format!("{}, but never looked at again", state.name());
             self.breaks(&law::NOBODYS_TURN, &found);
         }

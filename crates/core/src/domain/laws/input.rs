@@ -86,8 +86,9 @@ pub fn of_input(input: &InputFacts) -> Vec<Violation> {
     }
     // Set aside, it is adopted by the upkeep of inputs.
     if !input.is_found() {
+        let waits_for = input.waits_for.as_deref().unwrap_or("nobody");
         let program = input.program.as_deref().unwrap_or("nobody");
-        let found = format!("waits for {:?}, and is for {program}", input.waits_for);
+        let found = format!("waits for {waits_for}, and is for {program}");
         breaks(&law::INPUT_SERVED, &found);
     }
     violations
@@ -156,8 +157,11 @@ mod tests {
         let sound = pointer();
         assert_eq!(of_input(&InputFacts { waits_for: None, ..sound.clone() }), []);
         for program in [Some("trip/2".to_owned()), None] {
-            let lost = InputFacts { program, ..sound.clone() };
-            assert_eq!(codes(of_input(&lost)), [law::INPUT_SERVED.code]);
+            let is_for = program.clone().unwrap_or_else(|| "nobody".into());
+            let told = of_input(&InputFacts { program, ..sound.clone() });
+            let said = format!("trip-1 waits for trip/1, and is for {is_for}");
+            assert!(told[0].text.contains(&said), "{}", told[0].text);
+            assert_eq!(codes(told), [law::INPUT_SERVED.code]);
         }
         // A second start that was open while the first one was decided.
         let (id, kind, name) = ("again".into(), "start".into(), "trip".into());

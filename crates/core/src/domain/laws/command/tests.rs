@@ -399,6 +399,13 @@ fn it_is_always_somebodys_turn() {
             facts.delivery.as_mut().unwrap().delivery.available_at = None;
         });
         says(&stuck, &law::NOBODYS_TURN);
+        for never in [9_000_000_000_000_000_000, Micros::LATEST.get() + 1, 7] {
+            let stuck = spoiled(in_state(state), |facts| {
+                facts.delivery.as_mut().unwrap().delivery.available_at = Some(Micros::new(never));
+            });
+            let told = of_command(&stuck);
+            assert_eq!(told.first().map(|it| it.code), Some(law::NOBODYS_TURN.code), "{never}");
+        }
     }
     for state in [State::Dead, State::Uncertain, State::Conflict] {
         let due = spoiled(in_state(state), |facts| {
