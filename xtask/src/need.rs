@@ -1,5 +1,5 @@
 //! What the tests need from the machine beside Rust: a C compiler, Python 3 with sqlite3,
-//! the sqlite3 shell, the programs of a PostgreSQL server, `PgBouncer`, and `promtool`.
+//! the sqlite3 shell, the programs of a PostgreSQL server, `PgBouncer`, `promtool`, `jq` and `zstd`.
 //!
 //! Guarantees: a missing need is said in one line with the package that brings it; as root on
 //! Debian and its kin it is installed.
@@ -43,6 +43,9 @@ const NEEDS: &[Need] = &[
         args: &["-c", "PATH=$PATH:/usr/sbin pgbouncer --version"],
         package: "pgbouncer",
     },
+    // The recipe of docs/archive.md to restore by hand.
+    Need { what: "jq", program: "jq", args: &["--version"], package: "jq" },
+    Need { what: "zstd, the program", program: "zstd", args: &["--version"], package: "zstd" },
     Need { what: "promtool", program: "promtool", args: &["--version"], package: "prometheus" },
     Need {
         what: "Python 3 with venv",
