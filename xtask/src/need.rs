@@ -1,5 +1,5 @@
 //! What the tests need from the machine beside Rust: a C compiler, Python 3 with sqlite3,
-//! the sqlite3 shell, the programs of a PostgreSQL server, `PgBouncer`, `promtool`, `jq` and `zstd`.
+//! the sqlite3 shell, the programs of a PostgreSQL server, `PgBouncer`, `promtool`, `jq`, `zstd`.
 //!
 //! Guarantees: a missing need is said in one line with the package that brings it; as root on
 //! Debian and its kin it is installed.
