@@ -1,5 +1,6 @@
 //! Nobody waits without end for a transaction of somebody else, and nobody keeps others waiting.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_core::domain::transition::Report;
@@ -56,6 +57,44 @@ async fn a_users_transaction_is_not_waited_for_without_end() {
     let done = exchange(&store, &terms, settles, 9).await;
     assert_eq!(done.settled, [Settled::Held, Settled::Ended("completed")]);
     worker.run("COMMIT").await.unwrap();
+}
+
+/// A late claim held the rows of a whole batch for the length of its look, and each of its settles
+/// went alone, row by row. A trigger makes the batch slow enough to let go of them under it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_held_a_moment_ago_is_settled_as_a_batch() {
+    let schema = TestSchema::new().await;
+    let (store, terms, holder) = (schema.store().await, terms(), schema.forger().await);
+    declare(&store, &terms).await;
+    let ids = ["a", "b", "c"];
+    store.enqueue(ids.map(command).into()).await.unwrap();
+    let claimed = exchange(&store, &terms, Vec::new(), 9).await.claimed;
+    holder
+        .run(
+            "CREATE TABLE cf.batch(receipts bigint);
+             CREATE FUNCTION cf.note_batch() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+               PERFORM pg_sleep(1);
+               INSERT INTO cf.batch SELECT count(*) FROM made;
+               RETURN NULL;
+             END $$;
+             CREATE TRIGGER note_batch AFTER INSERT ON cf.receipt
+             REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION cf.note_batch();
+             BEGIN; SELECT n FROM cf.delivery FOR UPDATE",
+        )
+        .await
+        .unwrap();
+    let settles = claimed.into_iter().map(|claimed| completed(claimed, &terms)).collect();
+    let (settling, asked) = (store.clone(), Arc::clone(&terms));
+    let settled = tokio::spawn(async move { exchange(&settling, &asked, settles, 0).await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    holder.run("COMMIT").await.unwrap();
+    assert_eq!(settled.await.unwrap().settled, [const { Settled::Ended("completed") }; 3]);
+    assert_eq!(holder.number("SELECT count(*) FROM cf.delivery").await, 0, "one is open still");
+    assert_eq!(holder.number("SELECT sum(count)::bigint FROM cf.tally").await, 3);
+    let batches = "SELECT count(*) FROM cf.batch WHERE receipts =";
+    assert_eq!(holder.number(&format!("{batches} 3")).await, 1, "not as a batch");
+    assert_eq!(holder.number(&format!("{batches} 1")).await, 0, "one went alone");
 }
 
 #[tokio::test]
