@@ -79,11 +79,11 @@ async fn what_was_held_a_moment_ago_is_settled_as_a_batch() {
                RETURN NULL;
              END $$;
              CREATE TRIGGER note_batch AFTER INSERT ON cf.receipt
-             REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION cf.note_batch();
-             BEGIN; SELECT n FROM cf.delivery FOR UPDATE",
+             REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION cf.note_batch()",
         )
         .await
         .unwrap();
+    holder.run("BEGIN; SELECT n FROM cf.delivery FOR UPDATE").await.unwrap();
     let settles = claimed.into_iter().map(|claimed| completed(claimed, &terms)).collect();
     let (settling, asked) = (store.clone(), Arc::clone(&terms));
     let settled = tokio::spawn(async move { exchange(&settling, &asked, settles, 0).await });

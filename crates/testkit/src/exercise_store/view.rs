@@ -196,14 +196,16 @@ pub(super) async fn work_in_flight_or_waiting_keeps_busy<H: Hands>(hands: H) {
 
 pub(super) async fn what_waits_for_its_time_or_a_person_keeps_nobody_busy<H: Hands>(hands: H) {
     let scene = Scene::new(hands, keyless()).await;
+    scene.sent("doubt", Outcome::unknown("reset")).await;
+    assert!(scene.store.awaiting().await.unwrap().is_empty(), "a parked one waits for a person");
     let later = scene.store.now().unwrap().plus(Span::from_secs(3600));
     scene.store.enqueue(vec![command("later").not_before(later)]).await.unwrap();
-    assert_eq!(remaining(&scene).await, Remaining::default(), "not_before is ahead");
-    scene.sent("doubt", Outcome::unknown("reset")).await;
-    assert_eq!(scene.store.awaiting().await.unwrap(), [SHOP], "the parked one adds nothing");
+    let parked = Remaining { parked: 1, ..Remaining::default() };
+    assert_eq!(remaining(&scene).await, parked, "not_before is ahead");
+    assert_eq!(scene.store.awaiting().await.unwrap(), [SHOP]);
     scene.enqueue_to("far", "bank").await;
     assert_eq!(scene.store.awaiting().await.unwrap(), ["bank", SHOP]);
-    let left = Remaining { parked: 1, unserved: 1, ..Remaining::default() };
+    let left = Remaining { unserved: 1, ..parked };
     assert_eq!(remaining(&scene).await, left);
     scene.advance(3600);
     assert_eq!(remaining(&scene).await, Remaining { busy: 1, ..left });
