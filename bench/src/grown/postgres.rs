@@ -31,7 +31,7 @@ pub(crate) async fn measure(server: &Server, dir: &Path, age: Age) -> Result<Mea
 }
 
 async fn fill(client: &Client, age: Age) -> Result<()> {
-    client.batch_execute("SET counterfoil.own = 'on'; SET synchronous_commit = off").await?;
+    client.batch_execute("SET session_replication_role = replica; SET synchronous_commit = off").await?;
     let all = age.ended + age.waiting;
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let outbox = "COPY counterfoil.outbox(n, command_id, destination, kind, body, recorded_at)";

@@ -22,6 +22,7 @@ const KNOWN: Statement = statement!("known");
 /// Our own sessions plan for our own statements; the user's query is planned as usual.
 const PLAIN_PLANS: &str = "SELECT set_config('enable_seqscan', 'on', true), \
     set_config('enable_hashjoin', 'on', true), set_config('enable_mergejoin', 'on', true), \
+    set_config('max_parallel_workers_per_gather', '2', true), \
     set_config('plan_cache_mode', 'auto', true)";
 
 /// SQLSTATE of a write in a transaction that only reads, as it stands in the server's words.

@@ -109,6 +109,12 @@ async fn each_session_has_its_limits() {
         let told = store.expected(ask, 0, 9).await.unwrap();
         assert_eq!(told, ["30s", "5s", "30s"], "pooler: {pooler}");
     }
+    // Workers cost a page of a large table 17 ms. A query of the user's may have them, so what it
+    // is told is put back, and the session's own value is what it would be reset to.
+    let store = schema.store().await;
+    let ask = "SELECT concat(setting, ' in place of ', reset_val) FROM pg_settings \
+               WHERE name = 'max_parallel_workers_per_gather'";
+    assert_eq!(store.expected(ask, 0, 9).await.unwrap(), ["2 in place of 0"]);
 }
 
 /// What a slow transaction makes due is due before what claims have come to meanwhile, and is

@@ -11,7 +11,8 @@ use crate::server::{Stranger, TestSchema};
 
 /// As each session of the store is told.
 const SESSION: &str = "SET enable_hashjoin = off; SET enable_mergejoin = off; \
-    SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off";
+    SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off; \
+    SET max_parallel_workers_per_gather = 0";
 
 /// A history: most commands have ended, some are due, in lanes, or parked.
 const HISTORY: &str = "
