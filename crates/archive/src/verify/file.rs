@@ -55,6 +55,14 @@ pub(super) async fn check<S: Archive>(
             findings.add(code::NO_MANIFEST, &name, Vec::new(), found);
             return Ok(file);
         }
+        Err(ArchiveError::Newer { format, known, .. }) => {
+            let found = format!(
+                "its manifest is of format {format}, which a newer Counterfoil wrote, and this one \
+                 knows {known}: use the newer program"
+            );
+            findings.add(code::NO_MANIFEST, &name, Vec::new(), &found);
+            return Ok(file);
+        }
         Err(ArchiveError::Damaged { why, .. }) => {
             let found = format!("its manifest cannot be read: {why}; bring it back from a backup");
             findings.add(code::NO_MANIFEST, &name, Vec::new(), &found);
