@@ -58,8 +58,6 @@ reasons! {
         "an earlier round, a restore or a conflict may have set it; later than the token is found"
     "delivery" ["last_lease_until"], &[Less, More, DayEarlier, DayLater, Null, Value],
         "the length of a lease is the relay's; earlier than the lease that stands is found"
-    "delivery" ["digest", "row_digest"], &[Null],
-        "a round that has not been claimed yet needs none, though an earlier one may have left it"
     "delivery" ["last_outcome"], &[Other],
         "accepted leaves no row beside it, so what was said with it stands nowhere else"
     "delivery" ["key_seq"], &[Less],

@@ -299,6 +299,33 @@ fn a_receipt_without_digests_hides_no_change() {
     }
 }
 
+/// The story: a command had been retried; the digests of its delivery were set to NULL, then its
+/// body was changed, and the audit held, since the new round had no attempt yet.
+#[test]
+fn a_delivery_without_digests_hides_no_change_in_a_later_round() {
+    let bare = |facts: &mut CommandFacts| {
+        let open = facts.delivery.as_mut().unwrap();
+        (open.digest, open.row_digest) = (None, None);
+        facts.outbox.as_mut().unwrap().body = b"other".to_vec();
+    };
+    let retried = spoiled(open(), |facts| {
+        facts.begun = 1;
+        facts.delivery.as_mut().unwrap().delivery = Delivery {
+            round: 2,
+            token: Token::new(T.get()),
+            in_doubt: true,
+            first_sent_at: Some(T),
+            last_lease_until: Some(LEASE),
+            last_outcome: Some("unknown: reset".into()),
+            ..Delivery::new(7, T)
+        };
+    });
+    assert_eq!(of_command(&retried), []);
+    says(&spoiled(retried, bare), &law::DIGEST_MISSING);
+    // Here the receipt of the round before tells.
+    says(&spoiled(redelivered(), bare), &law::BODY_CHANGED);
+}
+
 /// The story: the newest event of a stream was deleted. No gap is left, and no event counts
 /// commands that are not there; but its commands stand without a decision.
 #[test]
