@@ -91,8 +91,8 @@ async fn a_missing_manifest() {
     assert_eq!(site.findings().await, ["CF1126"]);
 }
 
-/// The story: after an upgrade that was taken back, a folder's newest files were called damaged, and
-/// people brought older ones back from a backup.
+/// The story: after an upgrade that was taken back, a folder's newest files were called damaged,
+/// and people brought older ones back from a backup.
 #[tokio::test]
 async fn a_manifest_of_a_newer_version_is_not_damaged() {
     let (site, files) = three_files().await;
