@@ -13,5 +13,5 @@ SELECT s.stream, s.workflow, s.status, s.head,
   s.lease_owner IS NOT NULL OR s.lease_until IS NOT NULL
 FROM cf.stream s
 WHERE s.status <> 'completed' AND s.workflow IS NOT NULL
-  AND (s.status, s.stream) > ($1::text, $2::text)
+  AND (s.status, s.stream) > (coalesce($1::text, ''), coalesce($2::text, ''))
 ORDER BY s.status, s.stream LIMIT $3::bigint;

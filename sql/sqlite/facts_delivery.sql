@@ -5,4 +5,4 @@ SELECT n, state, round, round_since, attempts, asks, in_doubt, available_at, tok
   CASE WHEN turn IS NOT NULL THEN turn IS (SELECT l.n FROM counterfoil_lane l
     WHERE l.destination = counterfoil_delivery.destination
       AND l.ordering_key = counterfoil_delivery.ordering_key) END
-FROM counterfoil_delivery WHERE n > ?1 AND n <= ?2 ORDER BY n;
+FROM counterfoil_delivery WHERE n BETWEEN ?1 AND ?2 ORDER BY n;

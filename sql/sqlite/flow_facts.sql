@@ -11,5 +11,6 @@ SELECT s.stream, s.workflow, s.status, s.head,
     ORDER BY e.seq DESC LIMIT 1),
   s.reason IS NOT NULL, s.input IS NOT NULL,
   s.lease_owner IS NOT NULL OR s.lease_until IS NOT NULL
-FROM counterfoil_stream s WHERE s.workflow IS NOT NULL AND s.stream > ?1
+FROM counterfoil_stream s WHERE s.workflow IS NOT NULL AND s.stream >= coalesce(?1, '')
+  AND s.stream IS NOT ?1
 ORDER BY s.stream LIMIT ?2;

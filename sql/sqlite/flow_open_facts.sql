@@ -12,5 +12,6 @@ SELECT s.stream, s.workflow, s.status, s.head,
   s.reason IS NOT NULL, s.input IS NOT NULL,
   s.lease_owner IS NOT NULL OR s.lease_until IS NOT NULL
 FROM counterfoil_stream s
-WHERE s.status <> 'completed' AND s.workflow IS NOT NULL AND (s.status, s.stream) > (?1, ?2)
+WHERE s.status <> 'completed' AND s.workflow IS NOT NULL
+  AND (s.status, s.stream) > (coalesce(?1, ''), coalesce(?2, ''))
 ORDER BY s.status, s.stream LIMIT ?3;

@@ -3,7 +3,7 @@
 -- mark is no receipt.
 SELECT destination, outcome, sum(count) FROM (
   SELECT destination, outcome, count(*) AS count FROM counterfoil_receipt r
-  WHERE +r.n > 0
+  WHERE (+r.n, r.round) <> (0, 0)
     AND NOT EXISTS (SELECT 1 FROM counterfoil_receipt l WHERE l.n = r.n AND l.round > r.round)
     AND NOT EXISTS (SELECT 1 FROM counterfoil_delivery d WHERE d.n = r.n AND d.round > r.round)
   GROUP BY destination, outcome

@@ -72,6 +72,19 @@ pub enum ArchiveError {
         /// What is wrong.
         why: String,
     },
+    /// A manifest that this version cannot read, and that is not damaged for that.
+    #[error(
+        "{path} was written by a newer Counterfoil: it is of format {format}, and this one knows \
+         {known}: use the newer program"
+    )]
+    Newer {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+        /// The newest format that this version knows.
+        known: u32,
+    },
     /// A command's file lies elsewhere.
     #[error(
         "command {id} is archived in {file}, which is not in {path}: name its folder, or bring \
@@ -107,6 +120,7 @@ impl ArchiveError {
             Self::Damaged { .. } => "CF1107",
             Self::NotHere { .. } => "CF1108",
             Self::SealMoves => "CF1109",
+            Self::Newer { .. } => "CF1111",
             Self::Store(_) => "CF1110",
         }
     }

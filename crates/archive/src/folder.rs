@@ -84,7 +84,7 @@ impl Folder {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(written)?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock { folder: self, _held: file }),
+            Ok(()) => Ok(Lock { folder: self, held: file }),
             Err(TryLockError::WouldBlock) => Err(ArchiveError::Busy { path: self.path }),
             Err(TryLockError::Error(error)) => Err(written(error)),
         }
@@ -111,7 +111,16 @@ impl Folder {
 #[derive(Debug)]
 pub struct Lock {
     folder: Folder,
-    _held: File,
+    held: File,
+}
+
+/// Closing alone would not do: a process that was begun meanwhile holds the open file for a moment,
+/// between its fork and its program.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // What cannot be unlocked goes when the file is closed.
+        let _ = self.held.unlock();
+    }
 }
 
 impl std::ops::Deref for Lock {
@@ -119,5 +128,24 @@ impl std::ops::Deref for Lock {
 
     fn deref(&self) -> &Folder {
         &self.folder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The story: while one thread of a program began other programs, another one's next piece of
+    /// work in a folder heard now and then that somebody worked there: what was just begun held the
+    /// lock that had been given back.
+    #[test]
+    fn a_lock_goes_with_its_value_whoever_inherited_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path()).unwrap();
+        let lock = folder.clone().lock().unwrap();
+        let inherited = lock.held.try_clone().unwrap();
+        drop(lock);
+        drop(folder.lock().unwrap());
+        drop(inherited);
     }
 }

@@ -49,7 +49,7 @@ pub(crate) async fn judge<S: Archive>(
 /// snapshot, and restores not at all. `None`: it was archived or opened again meanwhile.
 async fn again<S: Archive>(store: &S, entry: &Entry) -> Result<Option<CommandFacts>, StoreError> {
     let n = entry.outbox.n;
-    let from = FactsFrom { after: n.saturating_sub(1), open_only: false };
+    let from = FactsFrom { n, open_only: false };
     let page = store.facts(from, 1).await?;
     let is_it = |facts: &CommandFacts| facts.n == n && facts.has_outbox;
     let stands = page.commands.into_iter().find(is_it);

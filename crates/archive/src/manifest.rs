@@ -61,6 +61,12 @@ pub struct Manifest {
     pub left: Vec<String>,
 }
 
+/// All that is read of a manifest of another version.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
 /// What a manifest says of its lines, counted while they pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
@@ -136,13 +142,14 @@ impl Manifest {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ArchiveError::read(&path, error)),
         };
-        let read = serde_json::from_slice::<Self>(&bytes);
-        let read = read.map_err(|error| ArchiveError::damaged(&path, error.to_string()))?;
-        if read.format != FORMAT {
-            let why = format!("it is of format {}, and this version knows {FORMAT}", read.format);
-            return Err(ArchiveError::damaged(&path, why));
+        let damaged = |error: serde_json::Error| ArchiveError::damaged(&path, error.to_string());
+        // A newer one may have other keys, so its format is read by itself.
+        let Format { format } = serde_json::from_slice(&bytes).map_err(damaged)?;
+        match format {
+            FORMAT => serde_json::from_slice(&bytes).map(Some).map_err(damaged),
+            newer if newer > FORMAT => Err(ArchiveError::Newer { path, format, known: FORMAT }),
+            _ => Err(ArchiveError::damaged(&path, format!("there is no format {format}"))),
         }
-        Ok(Some(read))
     }
 
     /// The manifest of a stem, if there is one.

@@ -101,7 +101,12 @@ const LACKS_ROLE: &str = "this user lacks a role: `counterfoil init --roles` pri
 
 /// The way out of what the store said, where there is one.
 pub(crate) fn way_out_of(said: &str) -> Option<&'static str> {
-    has_code(said, &[NO_RIGHT]).then_some(LACKS_ROLE)
+    lacks_right(said).then_some(LACKS_ROLE)
+}
+
+/// Whether the server refused for want of a right.
+pub(crate) fn lacks_right(said: &str) -> bool {
+    has_code(said, &[NO_RIGHT])
 }
 
 /// Whether the server's answer ends so; its words go by its locale, its code does not.

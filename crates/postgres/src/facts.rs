@@ -36,14 +36,14 @@ const ARCHIVED: Statement = statement!("facts_archived");
 const ISSUED: Statement = statement!("event_issued");
 const UNHEARD: Statement = statement!("receipt_unheard");
 
-/// The facts of the commands with the next larger `n`.
+/// The facts of the commands from an `n` on.
 pub(crate) async fn facts(tx: &Tx<'_>, from: FactsFrom, limit: usize) -> Result<Facts, Failure> {
     let limit = limit.max(1);
     // One more than a page tells whether another follows.
     let page = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let statement = if from.open_only { OPEN_NUMBERS } else { NUMBERS };
     let (now, numbers) =
-        try_join(tx.query_opt(CLOCK, &[]), tx.query(statement, &[&from.after, &page])).await?;
+        try_join(tx.query_opt(CLOCK, &[]), tx.query(statement, &[&from.n, &page])).await?;
     let now = now.and_then(|row| time(&row, 0)).unwrap_or_default();
     let mut numbers: Vec<i64> = numbers.iter().filter_map(|row| int(row, 0)).collect();
     let last = numbers.len() <= limit;

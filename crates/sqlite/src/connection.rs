@@ -4,12 +4,13 @@
 //! with `synchronous=FULL`, each read back; so a commit that it answers is on the disk. One of
 //! [`open_reader`] cannot write. Does not: lock the file, nor watch whether somebody replaces it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::open_error::{OpenError, refused_beside};
 use crate::schema::{Schema, SchemaError, check_source, migrate, read_schema};
 
 /// How long a statement waits for another connection's write.
@@ -26,144 +27,6 @@ const CACHE_KIB: i64 = 8 * 1024;
 
 /// Pause between two tries to switch a file to WAL, for which SQLite itself does not wait.
 const WAL_PAUSE: Duration = Duration::from_millis(5);
-
-/// Why a file cannot be opened as a store.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// No such file.
-    #[error("{path}: there is no such file: run `counterfoil init` to create the store")]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A folder, or another thing that is no file.
-    #[error("{path}: this is no file: name the database file itself")]
-    NotAFile {
-        /// What was named.
-        path: PathBuf,
-    },
-    /// The bytes are no database, or an encrypted one.
-    #[error("{path}: this file is not a SQLite database: check the path; it was not touched")]
-    NotADatabase {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file or its folder cannot be written.
-    #[error(
-        "{path}: this file or its folder cannot be written, and SQLite needs both for its \
-         write-ahead log: give this user the right to write them"
-    )]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file cannot be opened at all.
-    #[error("{path}: this file cannot be opened: check that its folder exists and its rights")]
-    CannotOpen {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The linked SQLite can corrupt a file.
-    #[error(
-        "this program is linked with SQLite {found}, and before 3.51.3 its write-ahead log can \
-         corrupt a file: link a newer one, as the bundled build does"
-    )]
-    LibraryTooOld {
-        /// The version of the library.
-        found: String,
-    },
-    /// The file does not go into WAL mode.
-    #[error(
-        "{path}: its journal mode stays `{mode}` instead of wal: keep the store on a local disk, \
-         not in memory or on a network share"
-    )]
-    NoWal {
-        /// The file.
-        path: PathBuf,
-        /// The mode that it kept.
-        mode: String,
-    },
-    /// The connection does not take a durable setting.
-    #[error(
-        "{path}: SQLite took {pragma} = {found} instead of {wanted}, so a commit could be lost: \
-         link a standard build of SQLite"
-    )]
-    NotDurable {
-        /// The file.
-        path: PathBuf,
-        /// Which setting.
-        pragma: &'static str,
-        /// What was read back.
-        found: i64,
-        /// What was set.
-        wanted: i64,
-    },
-    /// Another connection held the file too long.
-    #[error(
-        "{path}: another connection held it for longer than {} s: end its transaction",
-        BUSY_TIMEOUT.as_secs()
-    )]
-    Busy {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The schema is not this program's.
-    #[error("{path}: {refusal}")]
-    Schema {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        refusal: SchemaError,
-    },
-    /// SQLite failed otherwise.
-    #[error("{path}: SQLite says: {source}")]
-    Sqlite {
-        /// The file.
-        path: PathBuf,
-        /// What it says.
-        source: rusqlite::Error,
-    },
-}
-
-impl OpenError {
-    /// The stable code of this refusal.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Missing { .. } => "CF0501",
-            Self::NotAFile { .. } => "CF0502",
-            Self::NotADatabase { .. } => "CF0503",
-            Self::ReadOnly { .. } => "CF0504",
-            Self::LibraryTooOld { .. } => "CF0506",
-            Self::NoWal { .. } => "CF0510",
-            Self::NotDurable { .. } => "CF0511",
-            Self::Busy { .. } => "CF0514",
-            Self::Sqlite { .. } => "CF0515",
-            Self::CannotOpen { .. } => "CF0516",
-            Self::Schema { refusal, .. } => refusal.code(),
-        }
-    }
-
-    fn of_schema(path: &Path, refusal: SchemaError) -> Self {
-        match refusal {
-            SchemaError::Sqlite(source) => Self::of_sqlite(path, source),
-            refusal => Self::Schema { path: path.into(), refusal },
-        }
-    }
-
-    fn of_sqlite(path: &Path, source: rusqlite::Error) -> Self {
-        let path = path.to_path_buf();
-        match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
-            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
-            Some(ErrorCode::CannotOpen) => Self::CannotOpen { path },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
-            _ => Self::Sqlite { path, source },
-        }
-    }
-}
 
 /// Creates the file if there is none, and creates or upgrades its schema.
 ///
@@ -249,15 +112,19 @@ fn open(path: &Path, create: OpenFlags) -> Result<Connection, OpenError> {
     check_library(rusqlite::version_number())?;
     // No URI flag: a path is a path, also one that begins with `file:`.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
-    let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
-        connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
-        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-        connection.pragma_update(None, "temp_store", "memory")?;
-        Ok(connection)
-    });
-    opened.map_err(|source| OpenError::of_sqlite(path, source))
+    let opened = Connection::open_with_flags(path, flags);
+    let connection = opened.map_err(|source| OpenError::of_sqlite(path, source))?;
+    let configured = configure(&connection);
+    configured.map_err(|source| OpenError::beside(path, source))?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update(None, "temp_store", "memory")
 }
 
 fn make_durable(connection: &Connection, path: &Path) -> Result<(), OpenError> {
@@ -273,6 +140,17 @@ fn make_durable(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     })?;
     if mode != "wal" {
         return Err(OpenError::NoWal { path: path.into(), mode });
+    }
+    // Files beside it that may be read alone make a reader of every connection, too.
+    connection.busy_timeout(Duration::ZERO).map_err(failed)?;
+    let begun = connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    match begun {
+        Err(source) if source.sqlite_error_code() == Some(ErrorCode::ReadOnly) => {
+            return Err(OpenError::ReadOnly { path: refused_beside(path) });
+        }
+        // Whoever may not write hears of that first; another writer is no matter here.
+        _ => {}
     }
     // An unknown word would fall back to NORMAL in silence, so numbers go in and are read back.
     let mut settings = vec![("synchronous", 2)];

@@ -33,7 +33,7 @@ pub(crate) fn read(
         Ok((read, time(row, 15)?, row.get(16)?))
     });
     let Some((outbox, erased_at, is_of_workflow)) = outbox.optional()? else { return Ok(None) };
-    let range = [n - 1, n];
+    let range = [n, n];
     let receipts = all(store, Sql::FactsReceipt, range, exact_receipt, facts::receipt)?;
     let attempts = all(store, Sql::FactsAttempt, range, exact_attempt, facts::attempt)?;
     if receipts.as_ref().is_ok_and(Vec::is_empty) {

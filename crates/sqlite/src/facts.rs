@@ -15,7 +15,7 @@ use rusqlite::{Connection, Row, params};
 use crate::row::{self, count, digest, int, lossy, time};
 use crate::sql::Sql;
 
-/// The facts of the commands with the next larger `n`.
+/// The facts of the commands from an `n` on.
 pub(crate) fn facts(
     store: &Connection,
     from: FactsFrom,
@@ -26,7 +26,7 @@ pub(crate) fn facts(
     let sql = if from.open_only { Sql::FactsOpenNumbers } else { Sql::FactsNumbers };
     let mut statement = store.prepare_cached(sql.text())?;
     // One more than a page tells whether another follows.
-    let page = params![from.after, i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1)];
+    let page = params![from.n, i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1)];
     let numbers = statement.query_map(page, |row| row.get(0))?;
     let mut numbers = numbers.collect::<rusqlite::Result<Vec<i64>>>()?;
     let last = numbers.len() <= limit;
@@ -37,7 +37,7 @@ pub(crate) fn facts(
     } else {
         let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
         if let Some(last) = numbers.last() {
-            read_range(store, from.after, *last, &mut commands)?;
+            read_range(store, [from.n, *last], &mut commands)?;
         }
         with_words(store, commands)?
     };
@@ -51,7 +51,7 @@ pub(crate) fn of_numbers(
 ) -> rusqlite::Result<Vec<CommandFacts>> {
     let mut commands: Vec<CommandFacts> = numbers.iter().map(|n| unknown(*n)).collect();
     for (n, command) in numbers.iter().zip(&mut commands) {
-        read_range(store, n - 1, *n, std::slice::from_mut(command))?;
+        read_range(store, [*n, *n], std::slice::from_mut(command))?;
     }
     with_words(store, commands)
 }
@@ -71,21 +71,20 @@ fn unknown(n: i64) -> CommandFacts {
     CommandFacts { n, id: format!("n={n}"), ..CommandFacts::default() }
 }
 
-/// Adds the rows with `after < n <= last`, which are those of `commands`, in their order.
+/// Adds the rows from the first `n` to the last, which are those of `commands`, in their order.
 fn read_range(
     store: &Connection,
-    after: i64,
-    last: i64,
+    range: [i64; 2],
     commands: &mut [CommandFacts],
 ) -> rusqlite::Result<()> {
-    each(store, Sql::FactsOutbox, (after, last), commands, |row, command| {
+    each(store, Sql::FactsOutbox, range, commands, |row, command| {
         command.has_outbox = true;
         command.id = lossy(row, 1)?.unwrap_or_default();
         command.erased = row.get(15)?;
         command.outbox = row::outbox(row, 0, usize::MAX)?.ok();
         Ok(())
     })?;
-    each(store, Sql::FactsDelivery, (after, last), commands, |row, command| {
+    each(store, Sql::FactsDelivery, range, commands, |row, command| {
         command.delivery = Some(DeliveryFacts {
             delivery: row::delivery(row, 0)?.0,
             state_name: lossy(row, 1)?.unwrap_or_default(),
@@ -98,7 +97,7 @@ fn read_range(
         });
         Ok(())
     })?;
-    each(store, Sql::FactsReceipt, (after, last), commands, |row, command| {
+    each(store, Sql::FactsReceipt, range, commands, |row, command| {
         command.receipts.push(receipt(row)?);
         let outcome = lossy(row, 2)?.unwrap_or_default();
         if ReceiptOutcome::from_name(&outcome).is_none() {
@@ -106,7 +105,7 @@ fn read_range(
         }
         Ok(())
     })?;
-    each(store, Sql::FactsAttempt, (after, last), commands, |row, command| {
+    each(store, Sql::FactsAttempt, range, commands, |row, command| {
         command.attempts.push(attempt(row)?);
         Ok(())
     })
@@ -154,12 +153,12 @@ pub(crate) fn contradiction(row: &Row<'_>) -> rusqlite::Result<ContradictionFact
 fn each(
     store: &Connection,
     sql: Sql,
-    (after, last): (i64, i64),
+    range: [i64; 2],
     commands: &mut [CommandFacts],
     mut add: impl FnMut(&Row<'_>, &mut CommandFacts) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
     let mut statement = store.prepare_cached(sql.text())?;
-    let mut rows = statement.query([after, last])?;
+    let mut rows = statement.query(range)?;
     let mut at = 0;
     while let Some(row) = rows.next()? {
         let n = int(row, 0)?.unwrap_or(0);

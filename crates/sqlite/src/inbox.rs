@@ -64,7 +64,7 @@ pub enum InboxTxError {
         key: String,
     },
     /// SQLite failed otherwise, or a guard refused.
-    #[error("SQLite says: {0}")]
+    #[error("SQLite says: {}", crate::failure::said(.0))]
     Sqlite(#[from] rusqlite::Error),
 }
 

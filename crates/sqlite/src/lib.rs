@@ -25,6 +25,7 @@ mod inbox;
 mod lane;
 mod member;
 mod mend;
+mod open_error;
 mod options;
 mod outbox;
 mod pause;
@@ -50,8 +51,9 @@ mod watch;
 mod workflow;
 mod writer;
 
-pub use connection::{BUSY_TIMEOUT, OpenError, check_library, init, open_own, open_reader};
+pub use connection::{BUSY_TIMEOUT, check_library, init, open_own, open_reader};
 pub use inbox::{BookPage, BookRefused, InTransaction, InboxBook, InboxTx, InboxTxError};
+pub use open_error::OpenError;
 pub use options::Options;
 pub use outbox::{EnqueueError, Outbox};
 pub use schema::{SCHEMA_VERSION, Schema, SchemaError, migrate, read_schema, schema_sql};

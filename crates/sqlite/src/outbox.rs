@@ -13,6 +13,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use crate::enqueue::{Place, is_archived_twin};
+use crate::failure::said;
 use crate::row::Body;
 use crate::sql::Sql;
 use crate::user_decision::{self, whole};
@@ -59,7 +60,7 @@ pub enum EnqueueError {
     )]
     TriggersOff,
     /// The database failed; look at the transaction before you go on.
-    #[error("SQLite says: {0}{way_out}", way_out = way_out(.0))]
+    #[error("SQLite says: {}{}", said(.0), way_out(.0))]
     Sqlite(#[from] rusqlite::Error),
 }
 

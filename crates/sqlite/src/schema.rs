@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
+use crate::failure::words;
+
 /// The schema files in order; the place of a file, from 1, is the version it brings.
 const FILES: [&str; 10] = [
     include_str!("../../../sql/sqlite/schema/0001_tables.sql"),
@@ -97,7 +99,7 @@ pub enum SchemaError {
         asked: String,
     },
     /// The database failed.
-    #[error("SQLite says: {0}")]
+    #[error("SQLite says: {}", words(.0))]
     Sqlite(#[from] rusqlite::Error),
 }
 

@@ -75,8 +75,7 @@ pub(crate) fn after(
 ) -> rusqlite::Result<Vec<Tombstone>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut page = store.prepare_cached(Sql::ArchivedAfter.text())?;
-    // Every id has a byte at least.
-    page.query_map(params![after.unwrap_or_default(), limit], read)?.collect()
+    page.query_map(params![after, limit], read)?.collect()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Tombstone> {

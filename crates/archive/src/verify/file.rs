@@ -49,18 +49,11 @@ pub(super) async fn check<S: Archive>(
     }
     let manifest = match Manifest::of(folder, stem) {
         Ok(Some(manifest)) => manifest,
-        Ok(None) => {
-            let found = "it has no manifest; the next `archive` into this folder makes one, or \
-                         bring it back from a backup";
-            findings.add(code::NO_MANIFEST, &name, Vec::new(), found);
-            return Ok(file);
-        }
-        Err(ArchiveError::Damaged { why, .. }) => {
-            let found = format!("its manifest cannot be read: {why}; bring it back from a backup");
+        other => {
+            let found = without_manifest(other)?;
             findings.add(code::NO_MANIFEST, &name, Vec::new(), &found);
             return Ok(file);
         }
-        Err(error) => return Err(error),
     };
     if manifest.source != *source {
         findings.add(code::FOREIGN, &name, Vec::new(), foreign);
@@ -84,6 +77,23 @@ pub(super) async fn check<S: Archive>(
     let read = lines.check_all(&folder.at(&name), &manifest, findings).await?;
     (file.lines, file.matched) = (read, Some(lines.matched));
     Ok(file)
+}
+
+/// Why a file has no manifest that can be read, and the way out.
+fn without_manifest(read: Result<Option<Manifest>, ArchiveError>) -> Result<String, ArchiveError> {
+    match read {
+        Ok(_) => Ok("it has no manifest; the next `archive` into this folder makes one, or bring \
+                     it back from a backup"
+            .into()),
+        Err(ArchiveError::Newer { format, known, .. }) => Ok(format!(
+            "its manifest is of format {format}, which a newer Counterfoil wrote, and this one \
+             knows {known}: use the newer program"
+        )),
+        Err(ArchiveError::Damaged { why, .. }) => {
+            Ok(format!("its manifest cannot be read: {why}; bring it back from a backup"))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the bytes are those of the manifest; what else they are is told.

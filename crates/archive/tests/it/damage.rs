@@ -91,6 +91,26 @@ async fn a_missing_manifest() {
     assert_eq!(site.findings().await, ["CF1126"]);
 }
 
+/// The story: after an upgrade that was taken back, a folder's newest files were called damaged,
+/// and people brought older ones back from a backup.
+#[tokio::test]
+async fn a_manifest_of_a_newer_version_is_not_damaged() {
+    let (site, files) = three_files().await;
+    let path = site.path(&manifest_of(&files[1]));
+    let ours = fs::read_to_string(&path).unwrap();
+    let newer = ours.replace("\"format\": 1", "\"format\": 2, \"key\": \"of another version\"");
+    assert_ne!(newer, ours);
+    fs::write(&path, newer).unwrap();
+    let report = site.verified().await;
+    assert_eq!(report.findings[0].code, "CF1126");
+    let text = &report.findings[0].text;
+    assert!(text.contains("format 2, which a newer Counterfoil wrote"), "{text}");
+    assert!(!text.contains("damaged") && !text.contains("backup"), "{text}");
+    let refused = site.run_watched(&site.options(), &Unwatched).await.unwrap_err();
+    assert_eq!(refused.code(), "CF1111", "{refused}");
+    assert!(refused.to_string().contains("use the newer program"), "{refused}");
+}
+
 #[tokio::test]
 async fn a_foreign_file() {
     let (site, files) = three_files().await;

@@ -1,11 +1,13 @@
 //! `init`: creates a store, or upgrades its schema, or prints the schema or its roles.
 //!
-//! Guarantees: a second run changes nothing; a source once given stays. Does not: touch a file
-//! that is no SQLite database, or a schema of PostgreSQL that is somebody else's.
+//! Guarantees: a second run changes nothing; a source once given stays; no store is called ready of
+//! which something is missing. Does not: touch a file that is no SQLite database, or a schema of
+//! PostgreSQL that is somebody else's.
 
 use counterfoil_core::port::Store;
 
 use super::block_on;
+use super::doctor::must_be_whole;
 use crate::args::{Init, Shared};
 use crate::config::Config;
 use crate::config::store_url::{self, StoreUrl};
@@ -40,6 +42,7 @@ pub(crate) fn run(shared: &Shared, args: Init) -> Ended {
     }
     let url = store_url::find(named, config.as_ref())?;
     let store = block_on(OpenStore::init(&url, source))?;
+    block_on(must_be_whole(&url))?;
     let source = store.source();
     let scheme = if matches!(url, StoreUrl::Sqlite(_)) { "sqlite:" } else { "" };
     output::line(&format!("{scheme}{url} is ready; its source is {source}"))?;

@@ -55,7 +55,7 @@ fn all_well_exits_0_and_every_check_is_one_line() {
     let (desk, _receiver, _) = delivered();
     let (code, checks) = doctor(&desk);
     assert_eq!(code, Some(0), "{checks:#?}");
-    for check in ["library", "store", "durability", "source", "clock", "trigger"] {
+    for check in ["library", "store", "durability", "source", "clock", "table", "trigger"] {
         one(&checks, check, "ok");
     }
     holds(one(&checks, "store", "ok"), &["orders.db", "version 10"]);

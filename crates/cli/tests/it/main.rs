@@ -56,6 +56,8 @@ mod readme;
 mod receiver;
 mod relay;
 mod restored;
+#[cfg(unix)]
+mod rights;
 mod server;
 mod standing;
 mod story;
@@ -63,4 +65,5 @@ mod stranger;
 #[cfg(feature = "otlp")]
 mod traces;
 mod verb;
+mod whole;
 mod workflow;

@@ -36,12 +36,23 @@ fn a_store_that_was_just_made_is_well() {
         "connections of the server are in use",
         "delivery has 0 live and 0 dead rows",
         "ok     oldest",
+        "ok     table",
         "ok     index",
         "ok     trigger",
         "ok     number",
     ] {
         assert!(said.is_done().out.contains(word), "{word}: {said:?}");
     }
+    // What it reads from the script is all that stands.
+    let count = |what: &str| {
+        let tables = "information_schema.columns JOIN information_schema.tables
+            USING (table_schema, table_name)";
+        let stand = "table_schema = 'counterfoil' AND table_type = 'BASE TABLE'";
+        Plain::open(&store).number(&format!("SELECT count({what}) FROM {tables} WHERE {stand}"))
+    };
+    let (tables, columns) = (count("DISTINCT table_name"), count("*"));
+    let text = format!("{tables} tables are there, with their {columns} columns");
+    assert!(said.out.contains(&text), "{text}: {said:?}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub async fn audit_archived<S: Audited + Archive>(
     options: &AuditOptions,
 ) -> Result<AuditReport, StoreError> {
     let mut findings = Findings::new(options.keep);
-    let mut after = 0;
+    let mut after = i64::MIN;
     loop {
         let said = store.contradictions(after, options.page.max(1)).await?;
         check_archived(store, &said, &mut findings).await?;

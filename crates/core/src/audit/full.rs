@@ -11,8 +11,8 @@ use super::report::Findings;
 use super::seal::{Seal, Table, Tables, tell};
 use super::totals::{self, Counts};
 use crate::domain::laws::{
-    ContradictionFacts, EventFacts, Violation, law, of_action, of_digested, of_event, of_lane,
-    of_tombstone,
+    ContradictionFacts, EventFacts, Violation, law, of_action, of_arrival, of_digested, of_event,
+    of_lane, of_tombstone,
 };
 use crate::port::act::Actor;
 use crate::port::read::{Facts, FactsFrom};
@@ -29,8 +29,8 @@ impl<S: Audited + Archive> Reading<'_, S> {
         self.all_events().await?;
         self.inputs().await?;
         check_lanes(self.store, self.page, &mut self.findings).await?;
-        self.contradictions(0).await?;
-        self.actions(0).await?;
+        self.contradictions(i64::MIN).await?;
+        self.actions(i64::MIN).await?;
         totals::of_all(self.store, &counts, &mut self.findings).await
     }
 
@@ -40,12 +40,12 @@ impl<S: Audited + Archive> Reading<'_, S> {
         counts: &mut Counts,
     ) -> Result<(), StoreError> {
         let mut pages = Pages::new(self.store, FactsFrom::default(), self.page);
-        let mut after = 0;
+        let mut from = FactsFrom::default();
         while let Some(mut facts) = pages.next().await? {
             if let Some(actor) = mend {
-                facts = self.mended(actor, after, facts).await?;
+                facts = self.mended(actor, from, facts).await?;
             }
-            after = facts.commands.last().map_or(after, |last| last.n);
+            from.n = facts.commands.last().map_or(from.n, |last| last.n.saturating_add(1));
             for command in &facts.commands {
                 let digests = command.digests();
                 self.findings.checked.commands += 1;
@@ -72,7 +72,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
     async fn mended(
         &mut self,
         actor: &Actor,
-        after: i64,
+        from: FactsFrom,
         facts: Facts,
     ) -> Result<Facts, StoreError> {
         let lost = facts.commands.iter().filter(|facts| facts.is_lost());
@@ -80,7 +80,6 @@ impl<S: Audited + Archive> Reading<'_, S> {
         if lost.is_empty() || self.store.mend(&lost, actor.clone()).await? == 0 {
             return Ok(facts);
         }
-        let from = FactsFrom { after, ..FactsFrom::default() };
         let again = self.store.facts(from, facts.commands.len()).await?;
         let is_open = |id: &&String| {
             again.commands.iter().any(|facts| facts.id == **id && facts.delivery.is_some())
@@ -137,6 +136,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
 
     pub(super) fn sum(&mut self, said: &[(String, ContradictionFacts)]) {
         for (id, said) in said {
+            self.findings.add(of_arrival(said.arrival, id, "a contradiction"));
             self.old.contradiction(id, said);
             self.fresh.contradiction(id, said);
         }
@@ -151,6 +151,8 @@ impl<S: Audited + Archive> Reading<'_, S> {
             for (act, is_known) in acts.iter().zip(known) {
                 self.old.action(act);
                 self.fresh.action(act);
+                let what = format!("`{}`", act.verb);
+                self.findings.add(of_arrival(act.arrival, &act.about, &what));
                 self.findings.add(of_action(&act.verb, &act.about, is_known));
             }
             let Some(last) = acts.last() else { return Ok(()) };

@@ -55,7 +55,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
         counted: &mut Recorded,
         lanes: &mut Lanes,
     ) -> Result<(), StoreError> {
-        let from = FactsFrom { after: seal.horizon.n, open_only: false };
+        let from = FactsFrom { n: seal.horizon.n.saturating_add(1), open_only: false };
         let mut pages = Pages::new(self.store, from, self.page);
         while let Some(facts) = pages.next().await? {
             for command in &facts.commands {
@@ -125,7 +125,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
         seen: Arrived,
         lanes: &mut Lanes,
     ) -> Result<(), StoreError> {
-        let from = FactsFrom { after: 0, open_only: true };
+        let from = FactsFrom { open_only: true, ..FactsFrom::default() };
         let mut pages = Pages::new(self.store, from, self.page);
         while let Some(facts) = pages.next().await? {
             for command in &facts.commands {
@@ -173,7 +173,7 @@ impl<S: Audited + Archive> Reading<'_, S> {
             return Ok(());
         }
         // Something may have been recorded between the counting and the status.
-        let from = FactsFrom { after: seal.horizon.n, open_only: false };
+        let from = FactsFrom { n: seal.horizon.n.saturating_add(1), open_only: false };
         let mut pages = Pages::new(self.store, from, self.page);
         let mut after = Recorded::new();
         while let Some(facts) = pages.next().await? {

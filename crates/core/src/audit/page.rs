@@ -44,7 +44,9 @@ impl<'a, S: Store> Pages<'a, S> {
             Next::Under(reading) => reading.await?,
         };
         if let Some(last) = facts.commands.last().filter(|_| !facts.last) {
-            self.from.after = goes_on(&self.from.after, last.n)?;
+            // Nothing is larger than the largest number, so a page that ends with it is the last.
+            let next = last.n.checked_add(1).filter(|next| *next > self.from.n);
+            self.from.n = goes_on(&self.from.n, next.unwrap_or(self.from.n))?;
             let reading = Box::pin(self.store.facts(self.from, self.size));
             self.next = begun(reading).await;
         }

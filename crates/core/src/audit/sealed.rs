@@ -152,7 +152,7 @@ async fn begin<S: Audited>(store: &S, how: &How) -> Result<Begun, AuditError> {
         // A seal of nothing tells archives and erasures that somebody counts.
         match store.save_seal(0, &Seal::default().write()).await {
             Ok(_) => stands = store.sealed().await?,
-            Err(error) => refused = Some(error.to_string()),
+            Err(error) => refused = Some(why(error)),
         }
     }
     let Some(stands) = stands else {
@@ -276,6 +276,14 @@ async fn renew<S: Audited>(store: &S, version: i64, seal: Seal, reseal: Option<A
         Ok(true) => SealFate::Renewed(seal.horizon.n),
         // Between the comparison and this: what was compared stands.
         Ok(false) => SealFate::Moved,
-        Err(error) => SealFate::NotWritten(error.to_string()),
+        Err(error) => SealFate::NotWritten(why(error)),
+    }
+}
+
+/// What the store said: it may well be whole, and this user not allowed to write.
+fn why(error: StoreError) -> String {
+    match error {
+        StoreError::Broken(why) => why,
+        other => other.to_string(),
     }
 }

@@ -246,13 +246,19 @@ impl Story {
     }
 }
 
-/// Where a page of facts begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Where a page of facts begins; by default before everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FactsFrom {
-    /// Commands with a larger `n` only.
-    pub after: i64,
+    /// Commands with this `n` or a larger one only. Of what no hand has changed none is below 1.
+    pub n: i64,
     /// Open deliveries only.
     pub open_only: bool,
+}
+
+impl Default for FactsFrom {
+    fn default() -> Self {
+        Self { n: i64::MIN, open_only: false }
+    }
 }
 
 /// A page of facts.

@@ -414,8 +414,8 @@ pub trait Store: Clone + Send + Sync + 'static {
         command_id: &str,
     ) -> impl Future<Output = Result<Option<Story>, StoreError>> + Send;
 
-    /// What stands about the commands with the next larger `n`, at most `limit`, in one short
-    /// snapshot, orphans included.
+    /// What stands about the commands from an `n` on, at most `limit`, in one short snapshot,
+    /// orphans included, whatever number a hand gave them.
     ///
     /// # Errors
     /// [`StoreError`].

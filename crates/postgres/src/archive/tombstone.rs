@@ -39,7 +39,7 @@ pub(super) async fn page(
     limit: usize,
 ) -> Result<Vec<Tombstone>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = tx.query(PAGE, &[&asked(after.unwrap_or_default()), &limit]).await?;
+    let rows = tx.query(PAGE, &[&after.map(asked), &limit]).await?;
     Ok(rows.iter().map(tombstone).collect())
 }
 

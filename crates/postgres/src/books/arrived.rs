@@ -85,7 +85,7 @@ pub(super) async fn events(
     after: Option<(String, i64)>,
     limit: usize,
 ) -> Result<Vec<EventRow>, Failure> {
-    let (stream, seq) = after.unwrap_or_default();
+    let (stream, seq) = after.unwrap_or((String::new(), i64::MIN));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx.query(EVENTS, &[&stream, &seq, &limit]).await?;
     let row = |row| {

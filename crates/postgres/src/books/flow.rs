@@ -30,9 +30,8 @@ pub(super) async fn flows(
     from: &FlowsFrom,
     limit: usize,
 ) -> Result<Vec<FlowFacts>, Failure> {
-    let (status, stream) =
-        from.after.as_ref().map_or(("", ""), |(status, stream)| (status, stream));
-    let (status, stream, limit) = (asked(status), asked(stream), most(limit));
+    let after = from.after.as_ref().map(|(status, stream)| (asked(status), asked(stream)));
+    let ((status, stream), limit) = (after.unzip(), most(limit));
     if from.open_only {
         let rows = tx.query(OPEN_FLOWS, &[&status, &stream, &limit]).await?;
         return Ok(rows.iter().map(flow).collect());

@@ -49,7 +49,7 @@ pub(crate) async fn event_facts(
     after: Option<(String, i64)>,
     limit: usize,
 ) -> Result<Vec<EventFacts>, Failure> {
-    let (stream, seq) = after.unwrap_or_default();
+    let (stream, seq) = after.unwrap_or((String::new(), i64::MIN));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx.query(FACTS, &[&stream, &seq, &limit]).await?;
     let facts = |row| EventFacts {

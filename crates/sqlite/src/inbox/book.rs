@@ -11,7 +11,8 @@ use counterfoil_core::port::{Book, Call, InboxEntry, InboxRows, Job, Page};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::{InboxTx, InboxTxError};
-use crate::connection::{OpenError, init};
+use crate::connection::init;
+use crate::open_error::OpenError;
 
 const TABLES: &str = include_str!("../../../../sql/sqlite/inbox/book.sql");
 const INDEX: &str = include_str!("../../../../sql/sqlite/inbox/book_index.sql");
@@ -45,7 +46,7 @@ pub enum BookRefused {
         table: &'static str,
     },
     /// SQLite failed otherwise.
-    #[error("{path}: SQLite says: {source}")]
+    #[error("{path}: SQLite says: {}", crate::failure::said(source))]
     Sqlite {
         /// The file.
         path: PathBuf,

@@ -28,7 +28,7 @@ pub(crate) fn events(
     after: Option<(String, i64)>,
     limit: usize,
 ) -> rusqlite::Result<Vec<EventRow>> {
-    let (stream, seq) = after.unwrap_or_default();
+    let (stream, seq) = after.unwrap_or((String::new(), i64::MIN));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = store.prepare_cached(Sql::EventAfter.text())?;
     let rows = statement.query_map(params![stream, seq, limit], whole)?;
@@ -60,7 +60,7 @@ pub(crate) fn event_facts(
     after: Option<(String, i64)>,
     limit: usize,
 ) -> rusqlite::Result<Vec<EventFacts>> {
-    let (stream, seq) = after.unwrap_or_default();
+    let (stream, seq) = after.unwrap_or((String::new(), i64::MIN));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = store.prepare_cached(Sql::EventFacts.text())?;
     let rows = statement.query_map(params![stream, seq, limit], |row| {

@@ -17,7 +17,7 @@ pub(crate) fn flows(
     limit: usize,
 ) -> rusqlite::Result<Vec<FlowFacts>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let (status, stream) = from.after.clone().unwrap_or_default();
+    let (status, stream) = from.after.as_ref().map(|(status, stream)| (status, stream)).unzip();
     if from.open_only {
         let mut page = store.prepare_cached(Sql::FlowOpenFacts.text())?;
         return page.query_map(params![status, stream, limit], flow)?.collect();
@@ -69,7 +69,7 @@ pub(crate) fn inputs(
     from: Option<&str>,
     limit: usize,
 ) -> rusqlite::Result<InputPage> {
-    let after: i64 = from.and_then(|from| from.parse().ok()).unwrap_or(0);
+    let after: i64 = from.and_then(|from| from.parse().ok()).unwrap_or(i64::MIN);
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut page = store.prepare_cached(Sql::InputFacts.text())?;
     let mut rows = page.query(params![after, most])?;

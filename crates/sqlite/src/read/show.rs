@@ -84,7 +84,7 @@ fn archived(store: &Connection, command_id: &str) -> rusqlite::Result<Option<Sto
 
 fn add_outbox(store: &Connection, n: i64, story: &mut Story) -> rusqlite::Result<()> {
     let mut outbox = store.prepare_cached(Sql::FactsOutbox.text())?;
-    outbox.query_row([n - 1, n], |row| {
+    outbox.query_row([n, n], |row| {
         if let (Some(stream), Some(seq), Some(idx)) = (lossy(row, 2)?, int(row, 3)?, int(row, 4)?) {
             story.decision = Some((stream, seq, idx));
         }

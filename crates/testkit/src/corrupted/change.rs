@@ -34,8 +34,14 @@ pub enum How {
     DayEarlier,
     /// A day later.
     DayLater,
+    /// Below every number that a store gives: zero.
+    Zero,
+    /// Below every number that a store gives: less than zero.
+    Negative,
     /// Another text or other bytes.
     Other,
+    /// No text at all.
+    Empty,
     /// Another name of the same list, such as another state.
     Name,
     /// NULL in place of a value.
@@ -53,7 +59,10 @@ impl How {
             Self::More => "one more",
             Self::DayEarlier => "a day earlier",
             Self::DayLater => "a day later",
+            Self::Zero => "zero",
+            Self::Negative => "less than zero",
             Self::Other => "other bytes",
+            Self::Empty => "an empty text",
             Self::Name => "another name",
             Self::Null => "NULL",
             Self::Value => "a value for NULL",
@@ -66,6 +75,9 @@ const FAR: i64 = 500_000;
 const DAY: i64 = 86_400_000_000;
 /// A time that stands for none: 2026-01-01 00:00 UTC.
 const TIME: &str = "1767225600000000";
+
+/// Texts by which rows are found, page by page.
+const KEYS: &[&str] = &["command_id", "stream", "ordering_key", "about"];
 
 const STATES: &[&str] =
     &["pending", "sending", "asking", "published", "dead", "uncertain", "conflict", "strange"];
@@ -115,7 +127,10 @@ pub(super) fn alterations(table: &str, column: &Column, value: &str) -> Vec<(How
 fn integers(column: &str, value: &str) -> Vec<(How, String)> {
     let number: i64 = value.parse().unwrap();
     if ["n", "id", "k", "arrival"].contains(&column) {
-        return vec![(How::More, (number + FAR).to_string())];
+        let mut all = vec![(How::More, (number + FAR).to_string())];
+        all.extend([(How::Zero, "0".into()), (How::Negative, "-1".into())]);
+        all.retain(|(_, to)| to != value);
+        return all;
     }
     let mut steps = vec![(How::Less, -1), (How::More, 1)];
     if is_time(column) {
@@ -127,6 +142,9 @@ fn integers(column: &str, value: &str) -> Vec<(How, String)> {
 fn texts(table: &str, column: &str, value: &str) -> Vec<(How, String)> {
     let other = format!("{}x'", value.strip_suffix('\'').unwrap());
     let mut all = vec![(How::Other, other)];
+    if KEYS.contains(&column) && value != "''" {
+        all.push((How::Empty, "''".into()));
+    }
     let names = names(table, column).iter().map(|name| format!("'{name}'"));
     all.extend(names.filter(|name| name != value).map(|name| (How::Name, name)));
     all

@@ -3,7 +3,9 @@
 //! Guarantees: the test fails at a miss without a reason, and at a reason without a miss. Does not:
 //! excuse; what could be found should be.
 
-use super::change::How::{self, DayEarlier, DayLater, Less, More, Name, Null, Other, Value};
+use super::change::How::{
+    self, DayEarlier, DayLater, Empty, Less, More, Name, Negative, Null, Other, Value, Zero,
+};
 use super::{Case, Change};
 
 /// A reason: for which changes of which columns. No columns: the whole row, removed or repeated.
@@ -56,18 +58,13 @@ reasons! {
         "an earlier round, a restore or a conflict may have set it; later than the token is found"
     "delivery" ["last_lease_until"], &[Less, More, DayEarlier, DayLater, Null, Value],
         "the length of a lease is the relay's; earlier than the lease that stands is found"
-    "delivery" ["digest", "row_digest"], &[Null],
-        "a round that has not been claimed yet needs none, though an earlier one may have left it"
     "delivery" ["last_outcome"], &[Other],
         "accepted leaves no row beside it, so what was said with it stands nowhere else"
     "delivery" ["key_seq"], &[Less],
         "once one of a lane is archived, its places have gaps"
     "receipt" [], &[],
         "a mark holds the number of an archived row and belongs to no command" => "sqlite"
-    "receipt" ["round", "attempts", "token", "recorded_at"], TIMES,
-        "a mark holds the number of an archived row and belongs to no command" => "sqlite"
-    "receipt" ["n", "outcome", "source", "destination", "result", "evidence", "first_sent_at",
-        "key_seq", "digest", "row_digest"], &[More, Other, Name, Value],
+    "receipt" ["recorded_at"], TIMES,
         "a mark holds the number of an archived row and belongs to no command" => "sqlite"
     "attempt" [], &[],
         "in a round that has ended a settle may be told twice; rows after the seal are new"
@@ -84,14 +81,14 @@ reasons! {
     "snapshot" [], &[],
         "it saves work: without it a runner replays the events, and another program's is not read"
     "snapshot" ["stream", "name", "version", "recorded_at"],
-        &[Less, More, DayEarlier, DayLater, Other],
+        &[Less, More, DayEarlier, DayLater, Other, Empty],
         "it saves work: without it a runner replays the events, and another program's is not read"
     "snapshot" ["seq", "state"], &[Less, More, Other],
         "no witness: a runner goes on from what it saved; `workflow verify` decides again from the \
          events alone, and a snapshot may be removed at any time"
     "input" [], &[],
         "no witness: strangers may send anything, and nothing else says what they sent"
-    "input" ["stream", "id", "kind", "name", "body"], &[Other, Name, Null],
+    "input" ["stream", "id", "kind", "name", "body"], &[Other, Empty, Name, Null],
         "no witness: nothing else says what strangers sent; its workflow decides what is in it"
     "input" ["workflow"], &[Null],
         "one that is set aside is adopted by the upkeep of inputs"
@@ -101,7 +98,7 @@ reasons! {
         "all commands of the lane are archived: whatever number comes next is free"
     "lane" ["last"], &[Less, More],
         "once one of a lane is archived, its places have gaps"
-    "lane" ["n"], &[More, Null],
+    "lane" ["n"], &[More, Zero, Negative, Null],
         "nobody has the turn of that lane now; the next command writes the number anew" => "sqlite"
     "operator_action" [], &[],
         "people may do the same again; rows that came after the seal are new"
@@ -113,7 +110,7 @@ reasons! {
     "meta" [], &[],
         "the store cannot be opened without its one row"
     "meta" ["k", "version", "source", "store", "clock"],
-        &[Less, More, DayEarlier, DayLater, Other],
+        &[Less, More, Zero, Negative, DayEarlier, DayLater, Other],
         "a file is opened by version and source, and `doctor` names a clock ahead; nothing else \
          says what they were"
     "inbox" [], &[],

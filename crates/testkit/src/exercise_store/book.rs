@@ -15,10 +15,10 @@ use super::scene::{SHOP, Scene, command, completed, forever};
 async fn facts<H: Hands>(scene: &Scene<H>, open_only: bool, page: usize) -> Vec<CommandFacts> {
     let mut all: Vec<CommandFacts> = Vec::new();
     loop {
-        let after = all.last().map_or(0, |facts| facts.n);
-        let facts = scene.store.facts(FactsFrom { after, open_only }, page).await.unwrap();
+        let n = all.last().map_or(i64::MIN, |facts| facts.n + 1);
+        let facts = scene.store.facts(FactsFrom { n, open_only }, page).await.unwrap();
         assert!(facts.commands.len() <= page);
-        assert!(facts.commands.iter().all(|facts| facts.n > after), "pages go on");
+        assert!(facts.commands.iter().all(|facts| facts.n >= n), "pages go on");
         assert!(facts.last || !facts.commands.is_empty(), "a page that is not the last has rows");
         all.extend(facts.commands);
         if facts.last {

@@ -6,7 +6,7 @@ use counterfoil_core::domain::{Digest, Outcome, ReceiptOutcome};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::archive::{Archive, Erased, SealChange};
 use counterfoil_core::port::read::FactsFrom;
-use counterfoil_core::port::store::WriteRefused;
+use counterfoil_core::port::store::{Recorded, WriteRefused};
 
 use super::Hands;
 use super::archiving::{FILE, ann};
@@ -144,6 +144,12 @@ pub(super) async fn an_erased_one_is_buried_by_its_digest<H: Hands<Store: Archiv
     assert_eq!(scene.bury(vec![stale]).await, [false], "its content is gone since");
     scene.buried("a").await;
     assert_eq!(scene.tombstone("a").await.unwrap().digest, Digest::of(b"body of a"));
+    // So it can be compared again.
+    let mut other = command("a");
+    other.body = Vec::new();
+    let answers = scene.store.enqueue(vec![command("a"), other]).await.unwrap();
+    let conflict = WriteRefused::Conflict { id: "a".into() };
+    assert_eq!(answers, [Ok(Recorded::Repeated), Err(conflict)]);
     scene.is_sound().await;
 }
 

@@ -63,7 +63,7 @@ pub(super) async fn every_open_command_is_in_doubt<H: Hands>(hands: H) {
 
 /// All facts from the first.
 pub(super) fn all() -> counterfoil_core::port::read::FactsFrom {
-    counterfoil_core::port::read::FactsFrom { after: 0, open_only: false }
+    counterfoil_core::port::read::FactsFrom::default()
 }
 
 pub(super) async fn the_earlier_first_send_counts<H: Hands>(hands: H) {

@@ -17,12 +17,11 @@ use super::story::state_name;
 
 impl Rows {
     pub(super) fn facts(&self, from: FactsFrom, limit: usize, now: Micros) -> Facts {
-        let after = from.after.saturating_add(1);
-        let mut all: BTreeSet<i64> = self.deliveries.range(after..).map(|(n, _)| *n).collect();
+        let mut all: BTreeSet<i64> = self.deliveries.range(from.n..).map(|(n, _)| *n).collect();
         if !from.open_only {
-            all.extend(self.outbox.range(after..).map(|(n, _)| *n));
-            all.extend(self.receipts.range((after, 0)..).map(|((n, _), _)| *n));
-            all.extend(self.attempts.range(after..).map(|(n, _)| *n));
+            all.extend(self.outbox.range(from.n..).map(|(n, _)| *n));
+            all.extend(self.receipts.range((from.n, 0)..).map(|((n, _), _)| *n));
+            all.extend(self.attempts.range(from.n..).map(|(n, _)| *n));
         }
         let last = all.len() <= limit;
         let commands = all.into_iter().take(limit).map(|n| self.facts_of(n)).collect();

@@ -18,7 +18,7 @@ impl<H: Hands> Both<H> {
         assert_eq!(store.next_due(&served[..2]).await, memory.next_due(&served[..2]).await);
         assert_eq!(store.lane_facts(None, 99).await, memory.lane_facts(None, 99).await);
         assert_eq!(store.event_facts(None, 99).await, memory.event_facts(None, 99).await);
-        let facts = FactsFrom { after: 1, open_only: false };
+        let facts = FactsFrom { n: 2, open_only: false };
         let told = bare(store.facts(facts, 7).await.unwrap());
         assert_eq!(told, bare(memory.facts(facts, 7).await.unwrap()));
         for command in store.facts(FactsFrom::default(), 999).await.unwrap().commands {
@@ -33,7 +33,7 @@ impl<H: Hands> Both<H> {
         for lane in store.lane_facts(None, 99).await.unwrap() {
             assert_eq!(of_lane(&lane), [], "{lane:?}");
         }
-        let open = FactsFrom { after: 2, open_only: true };
+        let open = FactsFrom { n: 3, open_only: true };
         let told = bare(store.facts(open, 3).await.unwrap());
         assert_eq!(told, bare(memory.facts(open, 3).await.unwrap()));
         let state = self.dice.pick(&[

@@ -293,7 +293,7 @@ impl Watch {
     }
 
     fn judge_laws(&self, n: i64, scene: &Scene<'_>) -> Result<(), Broken> {
-        let from = FactsFrom { after: n - 1, open_only: false };
+        let from = FactsFrom { n, open_only: false };
         let facts = at_once(scene.store.facts(from, 1)).and_then(Result::ok);
         for command in facts.into_iter().flat_map(|facts| facts.commands) {
             let meant = self.contradicted.contains(&command.id);

@@ -9,8 +9,8 @@ use counterfoil_core::audit::{
 };
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
-    Attempted, Command, CommandId, Contract, Destination, Event, Idempotent, Kind, Micros, Outcome,
-    Purpose, ReceiptOutcome, ResultBody, Seed, State, Stream, Terms, Token,
+    Attempted, Command, CommandId, Contract, Destination, Digest, Event, Idempotent, Kind, Micros,
+    Outcome, Purpose, ReceiptOutcome, ResultBody, Seed, State, Stream, Terms, Token,
 };
 use counterfoil_core::port::store::{Append, ClaimFrom, Ended, Exchange, Settle, StoreError};
 use counterfoil_core::port::{Act, Acted, Actor, Deed, Store};
@@ -324,7 +324,11 @@ async fn a_retry_clears_no_doubt_and_a_lost_receipt_is_not_made_up_for_by_a_rede
     store.act(redeliver, ann()).await.unwrap();
     store.with_rows(|rows| {
         let n = rows.n_of("open").unwrap();
+        let row = rows.outbox[&n].row.as_ref().unwrap();
+        let body = Digest::of(&row.body);
+        let digests = Some((body, row.row_digest(body)));
         let entry = rows.delivery_mut("open").unwrap();
+        entry.digests = digests;
         (entry.delivery.state, entry.delivery.in_doubt) = (State::Uncertain, true);
         entry.delivery.available_at = None;
         entry.delivery.last_outcome = Some("unknown: reset".into());

@@ -14,7 +14,9 @@ mod receiver;
 mod tell;
 
 use counterfoil_console::json;
-use counterfoil_core::audit::{AuditError, AuditOptions, AuditReport, Expect, How, audit_sealed};
+use counterfoil_core::audit::{
+    AuditError, AuditOptions, AuditReport, Expect, How, SealFate, audit_sealed,
+};
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::{Actor, Store};
 
@@ -22,10 +24,10 @@ use super::act::needed;
 use super::{Found, actor::actor, block_on};
 use crate::args::{Audit, Shared};
 use crate::config::Config;
-use crate::config::store_url;
+use crate::config::store_url::{self, StoreUrl};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
-use crate::store::OpenStore;
+use crate::store::{OpenStore, lacks_right};
 pub(super) use kept::{Kept, Retention};
 pub(super) use receiver::{Book, Receiver};
 pub(super) use tell::tell;
@@ -67,17 +69,42 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
         (None, None) => None,
     };
     let receiver = book.map(|book| Receiver { book, destinations: &args.destination });
+    let role = role(&found.url, args);
     let checked = block_on(async {
         let store = found.open_here().await?;
         check(&store, expect, how, receiver).await
+    });
+    let checked = checked.map_err(|failure| match role.as_deref() {
+        Some(role) if lacks_right(failure.text()) => {
+            failure.help(format!("this audit needs the role {role}"))
+        }
+        _ => failure,
     })?;
     if args.json {
         output::line(&json::audit(&checked.report).to_string())?;
     } else {
         output::line(&tell(&checked))?;
-        tell::passed(&checked.report).iter().try_for_each(|line| output::line(line))?;
+        tell::passed(&checked.report, role.as_deref())
+            .iter()
+            .try_for_each(|line| output::line(line))?;
+    }
+    if let (true, Some(SealFate::NotWritten(why))) =
+        (args.reseal, checked.report.pass.as_ref().map(|pass| &pass.seal))
+    {
+        let failure = Failure::could_not_run(format!("the old seal was not given up: {why}"));
+        return Err(match role.filter(|_| lacks_right(why)) {
+            Some(role) => failure.help(format!("run it as a user with the role {role}")),
+            None => failure,
+        });
     }
     Ok(if checked.report.holds { Exit::Done } else { Exit::Refused })
+}
+
+/// The role that may write what this audit writes; a file knows none.
+fn role(url: &StoreUrl, args: &Audit) -> Option<String> {
+    let StoreUrl::Postgres(url) = url else { return None };
+    let role = if args.mend || args.reseal { "operator" } else { "auditor" };
+    Some(format!("{}_{role}", url.options.schema))
 }
 
 fn how(args: &Audit) -> Result<How, Failure> {

@@ -9,6 +9,7 @@ use super::Checked;
 use crate::output::counted;
 use crate::output::table::cell;
 use crate::output::time;
+use crate::store::lacks_right;
 
 /// How many violations are shown to people.
 const SHOWN: usize = 50;
@@ -59,7 +60,9 @@ pub(crate) fn tell(checked: &Checked) -> String {
 }
 
 /// What was mended, from where it looked, and what became of the seal: a line each.
-pub(super) fn passed(report: &AuditReport) -> Vec<String> {
+///
+/// `role` is the one that may write what this audit writes, where there are roles.
+pub(super) fn passed(report: &AuditReport, role: Option<&str>) -> Vec<String> {
     let mut lines: Vec<String> = report
         .mended
         .iter()
@@ -69,7 +72,7 @@ pub(super) fn passed(report: &AuditReport) -> Vec<String> {
         .collect();
     if let Some(pass) = &report.pass {
         lines.push(looked(pass));
-        lines.push(sealed(&pass.seal));
+        lines.push(sealed(&pass.seal, role));
     }
     lines
 }
@@ -99,7 +102,12 @@ fn looked(pass: &Pass) -> String {
     }
 }
 
-fn sealed(fate: &SealFate) -> String {
+/// Which role this user would need.
+pub(super) fn needs(role: &str) -> String {
+    format!("; it needs the role {role} (`counterfoil init --roles`)")
+}
+
+fn sealed(fate: &SealFate, role: Option<&str>) -> String {
     match fate {
         SealFate::Renewed(n) => format!("sealed: the next one goes on behind n {n}"),
         SealFate::Violated => "the seal stays where it was: not everything holds".to_owned(),
@@ -113,7 +121,10 @@ fn sealed(fate: &SealFate) -> String {
              meanwhile; run the audit again when it is through"
                 .to_owned()
         }
-        SealFate::NotWritten(why) => format!("the seal was not written: {why}"),
+        SealFate::NotWritten(why) => {
+            let role = role.filter(|_| lacks_right(why)).map(needs);
+            format!("the seal was not written: {why}{}", role.unwrap_or_default())
+        }
         _ => "the seal stays where it was".to_owned(),
     }
 }

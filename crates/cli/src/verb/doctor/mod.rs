@@ -10,7 +10,9 @@ mod file;
 mod postgres;
 mod question;
 mod retention;
+mod table;
 mod trigger;
+mod whole;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use crate::store::OpenStore;
 use check::{Check, Verdict};
 use destination::Stored;
 use retention::Named;
+pub(super) use whole::must_be_whole;
 
 /// Does `doctor`.
 ///
@@ -52,6 +55,12 @@ pub(crate) fn run(shared: &Shared, args: &Doctor) -> Ended {
         }
     };
     let seen = patient.seen(&found.url, &store.source())?;
+    if !table::is_whole(&seen.checks) {
+        // Whatever else is looked at would stumble over what is missing.
+        checks.extend(seen.checks);
+        print(&checks, args.json)?;
+        return Ok(Exit::Refused);
+    }
     checks.extend(patient.checks(&seen, &store)?);
     match patient.retention(&seen, named.as_ref(), &store.source()) {
         Ok(compared) => checks.extend(compared),
@@ -153,7 +162,11 @@ impl<'f> Patient<'f> {
             StoreUrl::Sqlite(path) => {
                 let look = Look::new(path)?;
                 let mut checks = file::checks(&look, &source, stored)?;
+                checks.extend(table::checks(&look)?);
                 checks.extend(trigger::checks(&look)?);
+                if !table::is_whole(&checks) {
+                    return Ok(Seen { checks, stored: Vec::new(), own: Vec::new() });
+                }
                 let own = destination::own_inbox(&look, stored)?;
                 Ok(Seen { checks, stored: destination::stored(&look)?, own })
             }

@@ -5,6 +5,7 @@
 
 mod number;
 mod schema;
+mod script;
 mod vacuum;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -18,6 +19,7 @@ use super::Seen;
 use super::check::Check;
 use super::destination::Stored;
 use super::file::named;
+use super::table::is_whole;
 use crate::config::postgres_url::PostgresUrl;
 use crate::exit::Failure;
 use crate::output::time;
@@ -55,8 +57,11 @@ pub(super) async fn look(
         server.connections(),
     ];
     checks.extend(server.sight());
-    checks.extend(vacuum::checks(&look, server.autovacuum == "on").await?);
     checks.extend(schema::checks(&look).await?);
+    if !is_whole(&checks) {
+        return Ok(Seen { checks, stored: Vec::new(), own: Vec::new() });
+    }
+    checks.extend(vacuum::checks(&look, server.autovacuum == "on").await?);
     checks.extend(number::checks(&look).await?);
     let rows = look.rows(include_str!("sql/postgres/destinations.sql"), &[]).await?;
     let destinations = rows.iter().map(|row| {
@@ -70,6 +75,14 @@ pub(super) async fn look(
         rows.iter().map(|row| Ok((at(row, 0)?, Kept::new(at(row, 1)?, at(row, 2)?, at(row, 3)?))));
     let own = own.collect::<Result<_, _>>().map_err(|error| look.failed(&error))?;
     Ok(Seen { checks, stored: destinations, own })
+}
+
+/// Looks at the schema alone: what is missing of it.
+///
+/// # Errors
+/// The server cannot be reached, or a catalog cannot be read.
+pub(super) async fn schema_of(url: &PostgresUrl) -> Result<Vec<Check>, Failure> {
+    schema::whole(&Look::new(url).await?).await
 }
 
 /// A connection to look through.

@@ -17,7 +17,23 @@ type Triggers = BTreeMap<String, (String, String)>;
 /// Looks at the triggers of the file.
 pub(super) fn checks(look: &Look<'_>) -> Result<Vec<Check>, Failure> {
     let there = triggers(&look.connection).map_err(|error| look.failed(&error))?;
-    let wanted = wanted()?;
+    let wanted = fresh(triggers)?;
+    let mut checks = strangers(&there, &wanted);
+    checks.extend(broken(&there, &wanted));
+    if checks.is_empty() {
+        let text = format!("{} guards are there, and no others", wanted.len());
+        checks.push(Check::well("trigger", text));
+    }
+    Ok(checks)
+}
+
+/// The guards of the file that are missing or were changed.
+pub(super) fn guards(look: &Look<'_>) -> Result<Vec<Check>, Failure> {
+    let there = triggers(&look.connection).map_err(|error| look.failed(&error))?;
+    Ok(broken(&there, &fresh(triggers)?))
+}
+
+fn strangers(there: &Triggers, wanted: &Triggers) -> Vec<Check> {
     let mut checks = Vec::new();
     for (name, (table, _)) in there.iter().filter(|(name, _)| !wanted.contains_key(*name)) {
         checks.push(Check::wrong(
@@ -29,6 +45,11 @@ pub(super) fn checks(look: &Look<'_>) -> Result<Vec<Check>, Failure> {
             format!("DROP TRIGGER {name}; put it on your own table, or read counterfoil_receipt"),
         ));
     }
+    checks
+}
+
+fn broken(there: &Triggers, wanted: &Triggers) -> Vec<Check> {
+    let mut checks = Vec::new();
     let differs =
         |name: &str, text: &str| there.get(name).is_none_or(|(_, there)| !same(there, text));
     for (name, (table, _)) in wanted.iter().filter(|(name, (_, text))| differs(name, text)) {
@@ -39,11 +60,7 @@ pub(super) fn checks(look: &Look<'_>) -> Result<Vec<Check>, Failure> {
             "take it from `counterfoil init --sql`, then run `counterfoil audit`",
         ));
     }
-    if checks.is_empty() {
-        let text = format!("{} guards are there, and no others", wanted.len());
-        checks.push(Check::well("trigger", text));
-    }
-    Ok(checks)
+    checks
 }
 
 fn triggers(connection: &Connection) -> rusqlite::Result<Triggers> {
@@ -52,15 +69,15 @@ fn triggers(connection: &Connection) -> rusqlite::Result<Triggers> {
     rows.collect()
 }
 
-/// Those of a store that is just made.
-fn wanted() -> Result<Triggers, Failure> {
+/// What is read of a store that is just made.
+pub(super) fn fresh<T>(read: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, Failure> {
     let failed = |why: String| Failure::could_not_run(format!("a schema in memory: {why}"));
     let mut memory = Connection::open_in_memory().map_err(|error| failed(error.to_string()))?;
     counterfoil_sqlite::migrate(&mut memory, None).map_err(|error| failed(error.to_string()))?;
-    triggers(&memory).map_err(|error| failed(error.to_string()))
+    read(&memory).map_err(|error| failed(error.to_string()))
 }
 
 /// Tools that migrate may lay white space out anew.
-fn same(one: &str, other: &str) -> bool {
+pub(super) fn same(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }

@@ -219,6 +219,9 @@ laws! {
     TIMER "CF0890"
         "The timers that wait are those that decisions set, and neither took back nor heard."
         "one was changed by hand, and its workflow may wait for ever: use a backup, or cancel"
+    NUMBER "CF0892"
+        "A number that the store gave is 1 or larger, and a command's id is not empty."
+        "a row was changed or added by hand: compare with a backup"
 }
 
 #[cfg(test)]

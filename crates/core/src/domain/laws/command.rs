@@ -20,6 +20,7 @@ pub fn of_command(facts: &CommandFacts) -> Vec<Violation> {
 #[must_use]
 pub fn of_digested(facts: &CommandFacts, digests: Option<Digests>) -> Vec<Violation> {
     let mut broken = Broken { facts, digests, violations: Vec::new() };
+    broken.number();
     if facts.has_outbox {
         broken.existence();
         broken.rounds();
@@ -49,6 +50,19 @@ impl Broken<'_> {
         let id = &self.facts.id;
         let found = format!("command {id}: {found}");
         self.violations.push(Violation::of(law, vec![id.clone()], &found));
+    }
+
+    /// The stores give numbers from 1 on, so lists and claims need not look below.
+    fn number(&mut self) {
+        let CommandFacts { n, id, has_outbox, .. } = self.facts;
+        let attempt = self.facts.attempts.iter().find(|attempt| attempt.arrival < 1);
+        if *n < 1 {
+            self.breaks(&law::NUMBER, &format!("its number is {n}"));
+        } else if *has_outbox && id.is_empty() {
+            self.breaks(&law::NUMBER, &format!("the id of number {n} is empty"));
+        } else if let Some(attempt) = attempt {
+            self.breaks(&law::NUMBER, &format!("an attempt has the number {}", attempt.arrival));
+        }
     }
 
     fn orphans(&mut self) {

@@ -281,8 +281,11 @@ impl One<'_> {
             .then(|| (&law::DOUBT_UNFOUNDED, "in doubt, though nothing of it was sent".into()))
     }
 
+    /// Whatever ends an attempt writes them, and a retry keeps them; a redelivery begins without.
     fn digests(&self) -> Option<Broken> {
-        let settled = self.told.newest().is_some() || self.is(State::Published);
+        let ended = self.facts.receipts.iter().map(|entry| entry.receipt.round).max().unwrap_or(0);
+        let since = |row: &super::AttemptFacts| row.purpose != "late" && row.round > ended;
+        let settled = self.facts.attempts.iter().any(since) || self.is(State::Published);
         let bare = self.open.digest.is_none() || self.open.row_digest.is_none();
         (settled && bare && !is_set_apart(self.delivery) && self.facts.outbox.is_some())
             .then(|| (&law::DIGEST_MISSING, "its delivery has no digests".into()))

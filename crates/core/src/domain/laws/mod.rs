@@ -328,12 +328,27 @@ pub fn of_totals(totals: &Totals) -> Vec<Violation> {
 /// has another.
 #[must_use]
 pub fn of_tombstone(id: &str, kept: Option<Digest>, has: Digest) -> Vec<Violation> {
-    let found = match kept {
-        Some(kept) if kept == has => return Vec::new(),
-        Some(_) => format!("command {id} is archived, and its tombstone is not what was written"),
-        None => format!("command {id} is archived, and its tombstone has no digest"),
+    let mut violations = Vec::new();
+    let mut breaks = |law, found: &str| {
+        let found = format!("command {id} is archived, and its tombstone {found}");
+        violations.push(Violation::of(law, vec![id.to_owned()], &found));
     };
-    vec![Violation::of(&law::TOMBSTONE_CHANGED, vec![id.to_owned()], &found)]
+    if id.is_empty() {
+        breaks(&law::NUMBER, "has an empty id");
+    }
+    match kept {
+        Some(kept) if kept == has => {}
+        Some(_) => breaks(&law::TOMBSTONE_CHANGED, "is not what was written"),
+        None => breaks(&law::TOMBSTONE_CHANGED, "has no digest"),
+    }
+    violations
+}
+
+/// What is wrong with the number that a row got when it came; `what` says about what it is.
+#[must_use]
+pub fn of_arrival(arrival: i64, about: &str, what: &str) -> Option<Violation> {
+    let found = format!("{what} about {about} has the number {arrival}");
+    (arrival < 1).then(|| Violation::of(&law::NUMBER, vec![about.to_owned()], &found))
 }
 
 /// The verbs that people do to commands.
@@ -399,6 +414,16 @@ mod tests {
         assert_eq!(of_tombstone("a", Some(one), one), []);
         assert_eq!(codes(of_tombstone("a", Some(other), one)), [law::TOMBSTONE_CHANGED.code]);
         assert_eq!(codes(of_tombstone("a", None, one)), [law::TOMBSTONE_CHANGED.code]);
+        assert_eq!(codes(of_tombstone("", Some(one), one)), [law::NUMBER.code]);
+    }
+
+    #[test]
+    fn what_came_has_a_number_from_1_on() {
+        assert_eq!(of_arrival(1, "a", "`retry`"), None);
+        for arrival in [0, -1, i64::MIN] {
+            let violation = of_arrival(arrival, "a", "`retry`").unwrap();
+            assert_eq!((violation.code, violation.ids), (law::NUMBER.code, vec!["a".into()]));
+        }
     }
 
     #[test]

@@ -1,17 +1,15 @@
-//! Guards and indexes of the schema: those that this program would create must be there, whole and
-//! switched on.
+//! Tables, indexes and guards of the schema: those that this program would create must be there,
+//! whole and switched on.
 //!
 //! Guarantees: compares names with the script of `init --sql`. Does not: compare the texts of
 //! functions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::check::Check;
+use super::script::{Columns, INDEXES, TRIGGERS, columns, keyed, made, script};
 use super::{Look, at};
 use crate::exit::Failure;
-
-/// Stands for the schema in the script that is read here.
-const NAME: &str = "cf";
 
 /// An index of the schema.
 struct Index {
@@ -32,49 +30,112 @@ struct Trigger {
     enabled: String,
 }
 
-/// How the script makes triggers.
-const TRIGGERS: [&str; 2] = ["CREATE TRIGGER ", "CREATE CONSTRAINT TRIGGER "];
+/// What stands of the schema.
+struct Standing {
+    columns: Columns,
+    indexes: Vec<Index>,
+    triggers: Vec<Trigger>,
+}
 
-/// Looks at indexes and triggers.
+impl Standing {
+    async fn of(look: &Look<'_>) -> Result<Self, Failure> {
+        let failed = |error: tokio_postgres::Error| look.failed(&error);
+        let schema = &[&look.schema() as &(dyn tokio_postgres::types::ToSql + Sync)];
+        let rows = look.rows(include_str!("../sql/postgres/columns.sql"), schema).await?;
+        let mut columns = Columns::new();
+        for row in &rows {
+            let (table, column) = (at(row, 0).map_err(failed)?, at(row, 1).map_err(failed)?);
+            columns.entry(table).or_default().insert(column);
+        }
+        let rows = look.rows(include_str!("../sql/postgres/indexes.sql"), schema).await?;
+        let read = |row| {
+            Ok(Index {
+                name: at(row, 0)?,
+                table: at(row, 1)?,
+                is_whole: at(row, 2)?,
+                is_primary: at(row, 3)?,
+                is_plain_unique: at(row, 4)?,
+                column: at(row, 5)?,
+            })
+        };
+        let indexes = rows.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let rows = look.rows(include_str!("../sql/postgres/triggers.sql"), schema).await?;
+        let read =
+            |row| Ok(Trigger { name: at(row, 0)?, table: at(row, 1)?, enabled: at(row, 2)? });
+        let triggers = rows.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        Ok(Self { columns, indexes, triggers })
+    }
+}
+
+/// Looks at tables, indexes and triggers.
 pub(super) async fn checks(look: &Look<'_>) -> Result<Vec<Check>, Failure> {
-    let failed = |error: tokio_postgres::Error| look.failed(&error);
-    let script = counterfoil_postgres::schema_sql(NAME, None).map_err(Failure::could_not_run)?;
-    let schema = &[&look.schema() as &(dyn tokio_postgres::types::ToSql + Sync)];
-    let rows = look.rows(include_str!("../sql/postgres/indexes.sql"), schema).await?;
-    let read = |row| {
-        Ok(Index {
-            name: at(row, 0)?,
-            table: at(row, 1)?,
-            is_whole: at(row, 2)?,
-            is_primary: at(row, 3)?,
-            is_plain_unique: at(row, 4)?,
-            column: at(row, 5)?,
-        })
-    };
-    let there = rows.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let mut checks = indexes(&there, &script);
-    let rows = look.rows(include_str!("../sql/postgres/triggers.sql"), schema).await?;
-    let read = |row| Ok(Trigger { name: at(row, 0)?, table: at(row, 1)?, enabled: at(row, 2)? });
-    let there = rows.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    checks.extend(triggers(&there, &script, look.schema()));
+    let (script, there) = (script()?, Standing::of(look).await?);
+    let mut checks = tables(&there.columns, &script);
+    checks.extend(indexes(&there.indexes, &script));
+    checks.extend(triggers(&there.triggers, &script, look.schema()));
     Ok(checks)
 }
 
+/// What is missing of the schema; what is others', or comes and goes, is left out.
+pub(super) async fn whole(look: &Look<'_>) -> Result<Vec<Check>, Failure> {
+    let (script, there) = (script()?, Standing::of(look).await?);
+    let mut checks = tables(&there.columns, &script);
+    checks.extend(missing_indexes(&there.indexes, &script));
+    checks.extend(guards(&there.triggers, &made(&script, &TRIGGERS), look.schema()));
+    Ok(checks)
+}
+
+fn tables(there: &Columns, script: &str) -> Vec<Check> {
+    let wanted = columns(script);
+    let help = "bring the store back from a backup: what stood there stands nowhere else";
+    let wrong = |text: String| Check::wrong("table", text, help);
+    let mut checks = Vec::new();
+    for (table, columns) in &wanted {
+        let Some(there) = there.get(table) else {
+            checks.push(wrong(format!("table {table} is missing")));
+            continue;
+        };
+        let missing = columns.difference(there);
+        checks
+            .extend(missing.map(|column| wrong(format!("column {column} of {table} is missing"))));
+    }
+    if checks.is_empty() {
+        let all: usize = wanted.values().map(BTreeSet::len).sum();
+        let text = format!("{} tables are there, with their {all} columns", wanted.len());
+        checks.push(Check::well("table", text));
+    }
+    checks
+}
+
+/// The way out of an index that is not there or not whole.
+const INDEX: &str = "take it from `counterfoil init --sql`; REINDEX or DROP an invalid one first";
+
 fn indexes(there: &[Index], script: &str) -> Vec<Check> {
-    let named = made(script, &["CREATE INDEX ", "CREATE UNIQUE INDEX "]);
-    let help = "take it from `counterfoil init --sql`; REINDEX or DROP an invalid one first";
+    let mut checks = missing_indexes(there, script);
+    for index in there.iter().filter(|index| !index.is_whole) {
+        let Index { name, table, .. } = index;
+        let text = format!("index {name} on {table} is invalid: it serves nobody");
+        checks.push(Check::wrong("index", text, INDEX));
+    }
+    if checks.is_empty() {
+        let count = made(script, &INDEXES).len() + keyed(script).len() + 1;
+        checks.push(Check::well("index", format!("{count} indexes are there and valid")));
+    }
+    checks
+}
+
+fn missing_indexes(there: &[Index], script: &str) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut missing = |what: String| {
         let text = format!("{what} is missing: what it served is a scan, or a rule unguarded");
-        checks.push(Check::wrong("index", text, help));
+        checks.push(Check::wrong("index", text, INDEX));
     };
-    for (name, table) in &named {
+    for (name, table) in &made(script, &INDEXES) {
         if !there.iter().any(|index| index.name == *name && index.table == *table) {
             missing(format!("index {name} on {table}"));
         }
     }
-    let keyed = keyed(script);
-    for table in &keyed {
+    for table in &keyed(script) {
         if !there.iter().any(|index| index.is_primary && index.table == *table) {
             missing(format!("the primary key of {table}"));
         }
@@ -83,36 +144,12 @@ fn indexes(there: &[Index], script: &str) -> Vec<Check> {
     if !there.iter().any(|index| index.table == "outbox" && is_of_ids(index)) {
         missing("the unique index on outbox.command_id".to_owned());
     }
-    for index in there.iter().filter(|index| !index.is_whole) {
-        let Index { name, table, .. } = index;
-        let text = format!("index {name} on {table} is invalid: it serves nobody");
-        checks.push(Check::wrong("index", text, help));
-    }
-    if checks.is_empty() {
-        let text = format!("{} indexes are there and valid", named.len() + keyed.len() + 1);
-        checks.push(Check::well("index", text));
-    }
     checks
 }
 
 fn triggers(there: &[Trigger], script: &str, schema: &str) -> Vec<Check> {
     let wanted = made(script, &TRIGGERS);
-    let mut checks = Vec::new();
-    for (name, table) in &wanted {
-        let found = there.iter().find(|there| there.name == *name && there.table == *table);
-        let how = match found.map(|there| there.enabled.as_str()) {
-            Some("O" | "A") => continue,
-            Some(_) => "is disabled",
-            None => "is missing",
-        };
-        let help = if found.is_some() {
-            format!("ALTER TABLE \"{schema}\".{table} ENABLE TRIGGER {name}, then run the audit")
-        } else {
-            "take it from `counterfoil init --sql`, then run `counterfoil audit`".to_owned()
-        };
-        let text = format!("the guard {name} on {table} {how}: plain SQL may break a rule unseen");
-        checks.push(Check::wrong("trigger", text, help));
-    }
+    let mut checks = guards(there, &wanted, schema);
     let is_ours = |there: &&Trigger| wanted.get(&there.name).is_some_and(|it| *it == there.table);
     for Trigger { name, table, .. } in there.iter().filter(|there| !is_ours(there)) {
         checks.push(Check::wrong(
@@ -134,52 +171,31 @@ fn triggers(there: &[Trigger], script: &str, schema: &str) -> Vec<Check> {
     checks
 }
 
-/// What a script creates by these words, each with its table or view.
-fn made(script: &str, words: &[&str]) -> BTreeMap<String, String> {
-    let begins = |line: &str| words.iter().any(|word| line.starts_with(word));
-    let lines: Vec<&str> = script.lines().collect();
-    let found = lines.iter().enumerate().filter(|(_, line)| begins(line));
-    let named = found.filter_map(|(at, line)| {
-        let name = words.iter().find_map(|word| line.strip_prefix(word))?;
-        let name = name.split(' ').next()?;
-        // The table may stand on the next line.
-        let rest = [*line, lines.get(at + 1).copied().unwrap_or_default()].join(" ");
-        let (_, table) = rest.split_once(&format!(" ON {NAME}."))?;
-        let end = table.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(table.len());
-        Some((name.to_owned(), table[..end].to_owned()))
-    });
-    let mut named: BTreeMap<_, _> = named.collect();
-    // What a later file drops and does not make again.
-    for (at, line) in lines.iter().enumerate() {
-        let Some(name) = line.strip_prefix("DROP TRIGGER ").and_then(|rest| rest.split(' ').next())
-        else {
-            continue;
+/// Guards that are missing or off.
+fn guards(there: &[Trigger], wanted: &BTreeMap<String, String>, schema: &str) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for (name, table) in wanted {
+        let found = there.iter().find(|there| there.name == *name && there.table == *table);
+        let how = match found.map(|there| there.enabled.as_str()) {
+            Some("O" | "A") => continue,
+            Some(_) => "is disabled",
+            None => "is missing",
         };
-        let makes = |line: &&str| {
-            begins(line) && words.iter().any(|word| line.starts_with(&format!("{word}{name} ")))
+        let help = if found.is_some() {
+            format!("ALTER TABLE \"{schema}\".{table} ENABLE TRIGGER {name}, then run the audit")
+        } else {
+            "take it from `counterfoil init --sql`, then run `counterfoil audit`".to_owned()
         };
-        if !lines[at..].iter().any(makes) {
-            named.remove(name);
-        }
+        let text = format!("the guard {name} on {table} {how}: plain SQL may break a rule unseen");
+        checks.push(Check::wrong("trigger", text, help));
     }
-    named
-}
-
-/// The tables that a script gives a primary key.
-fn keyed(script: &str) -> Vec<String> {
-    let begin = format!("CREATE TABLE {NAME}.");
-    let tables = script.split(&begin).skip(1);
-    let keyed = tables.filter_map(|text| {
-        let (name, rest) = text.split_once('(')?;
-        let body = rest.split("\n)").next()?;
-        body.contains("PRIMARY KEY").then(|| name.to_owned())
-    });
-    keyed.collect()
+    checks
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::check::Verdict;
+    use super::super::script::NAME;
     use super::*;
 
     fn script() -> String {
@@ -187,21 +203,20 @@ mod tests {
     }
 
     #[test]
-    fn the_script_names_its_guards_indexes_and_keys() {
-        let triggers = made(&script(), &TRIGGERS);
-        assert_eq!(triggers.get("outbox_guard").map(String::as_str), Some("outbox"));
-        let count = |words: &&str| script().matches(words).count();
-        let dropped = script().matches("DROP TRIGGER ").count();
-        assert_eq!(triggers.len() + dropped, TRIGGERS.iter().map(count).sum::<usize>());
-        assert!(!triggers.contains_key("outbox_arrived"), "it was dropped for good");
-        let indexes = made(&script(), &["CREATE INDEX ", "CREATE UNIQUE INDEX "]);
-        assert_eq!(indexes.get("delivery_due").map(String::as_str), Some("delivery"));
-        assert_eq!(indexes.get("delivery_turn").map(String::as_str), Some("delivery"));
-        let keyed = keyed(&script());
-        for table in ["outbox", "delivery", "receipt", "meta", "inbox", "lane"] {
-            assert!(keyed.iter().any(|name| name == table), "{table} in {keyed:?}");
+    fn a_table_or_column_that_is_missing_is_wrong() {
+        let wanted = columns(&script());
+        assert_eq!(tables(&wanted, &script())[0].verdict, Verdict::Well);
+        for (table, column) in [("seal", "seal"), ("stream", "input"), ("input", "workflow")] {
+            assert!(wanted[table].contains(column), "{column} of {table}");
+            let mut there = wanted.clone();
+            there.get_mut(table).unwrap().remove(column);
+            let told = tables(&there, &script());
+            assert_eq!((told.len(), told[0].verdict), (1, Verdict::Wrong));
+            assert_eq!(told[0].text, format!("column {column} of {table} is missing"));
         }
-        assert!(!keyed.iter().any(|name| name == "tally"), "{keyed:?}");
+        let mut there = wanted;
+        there.remove("receipt");
+        assert_eq!(tables(&there, &script())[0].text, "table receipt is missing");
     }
 
     #[test]

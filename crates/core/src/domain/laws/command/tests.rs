@@ -76,6 +76,7 @@ fn open() -> CommandFacts {
 
 fn attempt(purpose: &str, outcome: &str) -> AttemptFacts {
     AttemptFacts {
+        arrival: 1,
         round: 1,
         purpose: purpose.into(),
         outcome: outcome.into(),
@@ -168,6 +169,16 @@ fn spoiled_delivery(spoil: impl Fn(&mut DeliveryFacts)) -> CommandFacts {
     spoiled(open(), |facts| spoil(facts.delivery.as_mut().unwrap()))
 }
 
+#[test]
+fn a_number_is_one_or_larger_and_an_id_is_not_empty() {
+    for n in [0, -1, i64::MIN] {
+        says(&spoiled(open(), |facts| facts.n = n), &law::NUMBER);
+    }
+    let nameless = |facts: &mut CommandFacts| (facts.id, facts.outbox) = (String::new(), None);
+    says(&spoiled(open(), nameless), &law::NUMBER);
+    says(&spoiled(open(), |facts| facts.attempts[0].arrival = 0), &law::NUMBER);
+}
+
 fn says(facts: &CommandFacts, law: &Law) {
     let violations = of_command(facts);
     let codes: Vec<_> = violations.iter().map(|violation| violation.code).collect();
@@ -200,7 +211,7 @@ fn what_is_sound_is_silent() {
         facts.begun = 1;
     });
     let unread = spoiled(fresh.clone(), |facts| facts.outbox = None);
-    let archived = CommandFacts { id: "a".into(), archived: true, ..CommandFacts::default() };
+    let archived = CommandFacts { n: 7, id: "a".into(), archived: true, ..CommandFacts::default() };
     for facts in [fresh, open(), ended(), redelivered, retried, unread, archived] {
         assert_eq!(of_command(&facts), [], "{facts:#?}");
     }
@@ -221,7 +232,7 @@ fn orphans_are_told() {
     says(&orphan(open()), &law::ORPHAN_DELIVERY);
     says(&orphan(ended()), &law::ORPHAN_RECEIPT);
     let attempts = vec![attempt("send", "not_sent")];
-    let alone = CommandFacts { attempts, ..CommandFacts::default() };
+    let alone = CommandFacts { n: 7, attempts, ..CommandFacts::default() };
     says(&orphan(alone.clone()).with_attempts(alone.attempts), &law::ORPHAN_ATTEMPT);
 }
 
@@ -286,6 +297,33 @@ fn a_receipt_without_digests_hides_no_change() {
         });
         assert_eq!(of_command(&reported), []);
     }
+}
+
+/// The story: a command had been retried; the digests of its delivery were set to NULL, then its
+/// body was changed, and the audit held, since the new round had no attempt yet.
+#[test]
+fn a_delivery_without_digests_hides_no_change_in_a_later_round() {
+    let bare = |facts: &mut CommandFacts| {
+        let open = facts.delivery.as_mut().unwrap();
+        (open.digest, open.row_digest) = (None, None);
+        facts.outbox.as_mut().unwrap().body = b"other".to_vec();
+    };
+    let retried = spoiled(open(), |facts| {
+        facts.begun = 1;
+        facts.delivery.as_mut().unwrap().delivery = Delivery {
+            round: 2,
+            token: Token::new(T.get()),
+            in_doubt: true,
+            first_sent_at: Some(T),
+            last_lease_until: Some(LEASE),
+            last_outcome: Some("unknown: reset".into()),
+            ..Delivery::new(7, T)
+        };
+    });
+    assert_eq!(of_command(&retried), []);
+    says(&spoiled(retried, bare), &law::DIGEST_MISSING);
+    // Here the receipt of the round before tells.
+    says(&spoiled(redelivered(), bare), &law::BODY_CHANGED);
 }
 
 /// The story: the newest event of a stream was deleted. No gap is left, and no event counts
