@@ -13,6 +13,7 @@
 mod crash;
 mod crash_scene;
 mod faults;
+mod folds;
 mod frozen;
 mod on_sqlite;
 mod programs;
