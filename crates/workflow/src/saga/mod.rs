@@ -7,6 +7,7 @@
 //! is asked its receipt alone says whether the saga is through or goes back. Does not: decide for
 //! a command that is parked: `resolve` does, and then the saga goes on.
 
+mod bound;
 mod decide;
 mod event;
 mod progress;

@@ -15,6 +15,7 @@ mod crash_scene;
 mod faults;
 mod folds;
 mod frozen;
+mod long;
 mod on_sqlite;
 mod programs;
 mod running;
