@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::StatusCode;
@@ -14,11 +13,10 @@ use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::{InputKind, Status};
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{InputRefused, NewInput, WorkflowFilter};
-use counterfoil_core::port::{Actor, Workflows};
+use counterfoil_core::port::Workflows;
 use serde_json::json;
 
 use crate::acting::{needed, said};
-use crate::caller::Caller;
 use crate::desk::Desk;
 use crate::members::{refused as member, string};
 use crate::problem::Problem;
@@ -33,7 +31,7 @@ const LIMIT: usize = 100;
 /// The most that a page may have.
 const LIMIT_MOST: usize = 1000;
 
-type Name = Result<Path<String>, PathRejection>;
+pub(crate) type Name = Result<Path<String>, PathRejection>;
 
 /// One page of workflows.
 pub(crate) async fn list<S: Workflows>(
@@ -140,30 +138,6 @@ pub(crate) async fn cancel<S: Workflows>(
     send(&desk, input).await
 }
 
-/// Takes a quarantined workflow up again.
-pub(crate) async fn retry<S: Workflows>(
-    State(desk): State<Arc<Desk<S>>>,
-    Extension(Caller(caller)): Extension<Caller>,
-    name: Name,
-    request: Request,
-) -> Result<Response, Problem> {
-    let stream = stream(name)?;
-    let reason = {
-        let taken = body::take(&desk, request).await?;
-        let [reason] = members::read(&taken.bytes, ["reason"], "{}, and perhaps \"reason\"")?;
-        said(reason)?.unwrap_or_default()
-    };
-    let actor = Actor { name: caller.to_string(), reason };
-    if desk.ask(desk.store.retry_workflow(&stream, actor)).await? {
-        tracing::info!(%stream, actor = %caller, "an operator took a workflow up again");
-        return Ok(answer::done(&json!({ "status": "done" })));
-    }
-    let known = desk.ask(desk.store.workflow(stream.as_str())).await?;
-    known.ok_or_else(no_such_workflow)?;
-    let detail = "it is not quarantined, so there is nothing to retry: its story says how it is";
-    Err(Problem::new(StatusCode::CONFLICT, "CF1043", "the workflow is not quarantined", detail))
-}
-
 async fn send<S: Workflows>(desk: &Desk<S>, input: NewInput) -> Result<Response, Problem> {
     let sent = desk.ask(desk.store.send_inputs(vec![input])).await?;
     match sent.into_iter().next() {
@@ -187,7 +161,7 @@ async fn send<S: Workflows>(desk: &Desk<S>, input: NewInput) -> Result<Response,
     }
 }
 
-fn text(name: &'static str, text: Option<&str>) -> Result<Option<String>, Problem> {
+pub(crate) fn text(name: &'static str, text: Option<&str>) -> Result<Option<String>, Problem> {
     text.map(|text| string(text).ok_or_else(|| member(name, "is a string"))).transpose()
 }
 
@@ -196,12 +170,12 @@ fn given(body: Option<&str>) -> Option<Vec<u8>> {
     body.map(|body| body.as_bytes().to_vec())
 }
 
-fn stream(name: Name) -> Result<Stream, Problem> {
+pub(crate) fn stream(name: Name) -> Result<Stream, Problem> {
     let Path(name) = name.map_err(|_| no_such_workflow())?;
     Stream::new(name).map_err(|_| no_such_workflow())
 }
 
-fn no_such_workflow() -> Problem {
+pub(crate) fn no_such_workflow() -> Problem {
     let detail = "nothing was ever started or signalled under this stream, which has 1 to 200 \
                   bytes of UTF-8 without control characters, percent-encoded: see /v1/workflows";
     Problem::new(StatusCode::NOT_FOUND, "CF1042", "no such workflow", detail)

@@ -28,6 +28,10 @@ pub(crate) enum WorkflowVerb {
     Cancel(CancelWorkflow),
     /// Take a quarantined one up again
     Retry(RetryWorkflow),
+    /// Take away an input of one that is quarantined or did not begin
+    Drop(DropInput),
+    /// End a quarantined one as failed; nothing is undone
+    End(EndWorkflow),
     /// Have your program decide stored histories again, or write them to a file for a test
     Verify(VerifyWorkflows),
 }
@@ -142,6 +146,37 @@ pub(crate) struct RetryWorkflow {
     /// Why, for the books
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+    /// Who acts, for the books. Default: the user of the operating system
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+}
+
+/// `workflow drop`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DropInput {
+    /// The workflow's stream
+    #[arg(value_name = "STREAM")]
+    pub(crate) stream: String,
+    /// The id of a start, signal or cancel that waits
+    #[arg(long, value_name = "ID")]
+    pub(crate) input: String,
+    /// Why, for the books
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    /// Who acts, for the books. Default: the user of the operating system
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+}
+
+/// `workflow end`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EndWorkflow {
+    /// The workflow's stream
+    #[arg(value_name = "STREAM")]
+    pub(crate) stream: String,
+    /// Why: what the workflow failed for, and for the books
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
     /// Who acts, for the books. Default: the user of the operating system
     #[arg(long, value_name = "NAME")]
     pub(crate) actor: Option<String>,

@@ -119,6 +119,41 @@ fn one_that_is_set_aside_is_listed_and_taken_up_again(books: &Books) {
     assert!(told.contains("waits for its start to be decided"), "{told}");
 }
 
+fn one_that_cannot_go_on_is_mended_by_hand(books: &Books) {
+    let drop = |id: &str| {
+        books.run(&["workflow", "drop", "t-1", "--input", id, "--reason", "sent by mistake"])
+    };
+    let end = || books.run(&["workflow", "end", "t-1", "--reason", "nobody will mend it"]);
+    drop("bad").refuses(1, &["no input \"bad\" of t-1 waits", "workflow show t-1"]);
+    end().refuses(1, &["no workflow \"t-1\""]);
+    assert_eq!(books.start("{}").is_done().out, "recorded\n");
+    end().refuses(1, &["waiting for its start", "workflow cancel"]);
+    let blank = ["workflow", "end", "t-1", "--reason", " "];
+    books.run(&blank).refuses(2, &["--reason: say why"]);
+    books.forge(
+        "DELETE FROM cf.input; \
+         INSERT INTO cf.event(stream, seq, kind, body, cause, commands, recorded_at) \
+         VALUES ('t-1', 1, 'start:trip', '', 'start', 0, 1767225600000000); \
+         INSERT INTO cf.stream(stream, workflow, version, status, head) \
+         VALUES ('t-1', 'trip', 1, 'running', 1)",
+    );
+    let signal = ["workflow", "signal", "t-1", "approve", "--id", "bad"];
+    assert_eq!(books.run(&signal).is_done().out, "recorded\n");
+    drop("bad").refuses(1, &["t-1 is not quarantined", "send another signal"]);
+    books.forge(
+        "UPDATE cf.stream SET status = 'quarantined', reason = 'it panicked', input = 'bad'; \
+         UPDATE cf.input SET workflow = NULL",
+    );
+    let told = books.run(&["workflow", "show", "t-1"]).is_done().out.clone();
+    assert!(told.contains("counterfoil workflow drop t-1 --input bad"), "{told}");
+    assert!(told.contains("counterfoil workflow end t-1"), "{told}");
+    assert_eq!(drop("bad").is_done().out, "input bad of t-1 is gone\n");
+    assert!(end().is_done().out.starts_with("t-1 has failed"));
+    let story = books.run(&["workflow", "show", "t-1", "--json"]).json();
+    assert_eq!((&story["status"], &story["head"]), (&"failed".into(), &2.into()));
+    books.run(&["audit", "--full"]).is_done();
+}
+
 macro_rules! on_both_stores {
     ($($case:ident)*) => {
         mod on_sqlite {
@@ -145,4 +180,5 @@ on_both_stores! {
     what_breaks_a_rule_is_refused_by_name
     a_program_that_judges_gives_the_exit_code
     one_that_is_set_aside_is_listed_and_taken_up_again
+    one_that_cannot_go_on_is_mended_by_hand
 }

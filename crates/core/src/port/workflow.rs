@@ -6,15 +6,17 @@
 //! becomes an input in the transaction that writes it; an input of a workflow that cannot go on
 //! costs no look at those that can. It is not asked to know what a program decides.
 
+mod hand;
 mod plan;
 mod rule;
 
 use std::future::Future;
 
+pub use hand::{Dropped, EndByHand, EndedByHand};
 pub use plan::PlannedStep;
 pub use rule::{
-    EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB, SET_ASIDE_VERB, aside_reason,
-    canceller, due_page, expire_reason, keys,
+    DROP_VERB, END_VERB, EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB,
+    SET_ASIDE_VERB, aside_reason, canceller, drop_reason, due_page, expire_reason, keys,
 };
 
 use super::act::Actor;
@@ -414,6 +416,31 @@ pub trait Workflows: Store {
         stream: &Stream,
         actor: Actor,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Takes a start, signal or cancel away that no runner decides: its workflow is quarantined, or
+    /// did not begin. Recorded with the actor as [`DROP_VERB`] about its stream. Its id is free
+    /// again.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn drop_input(
+        &self,
+        stream: &Stream,
+        input: &str,
+        actor: Actor,
+    ) -> impl Future<Output = Result<Dropped, StoreError>> + Send;
+
+    /// Ends a quarantined workflow as failed, for the actor's reason, by an event that says so; its
+    /// timers go, and what else waits for it is ignored by the next runner. Recorded with the actor
+    /// as [`END_VERB`]. Nothing is undone, and what is on its way stays so.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn end_workflow(
+        &self,
+        stream: &Stream,
+        actor: Actor,
+    ) -> impl Future<Output = Result<EndedByHand, StoreError>> + Send;
 
     /// Gives inputs their workflow where it has come meanwhile, and takes orphaned signals and
     /// cancels away that are at least as old as `orphans_after`, each recorded as [`EXPIRE_VERB`]

@@ -6,8 +6,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Digest, Micros, OutboxRow, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
-    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
+    NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -78,6 +78,30 @@ impl Workflows for MemoryStore {
             let done = rows.retry_workflow(stream, &actor, now);
             (done, done)
         })
+    }
+
+    async fn drop_input(
+        &self,
+        stream: &Stream,
+        input: &str,
+        actor: Actor,
+    ) -> Result<Dropped, StoreError> {
+        self.write(|rows, now| {
+            let done = rows.drop_input(stream, input, &actor, now);
+            (done, done == Dropped::Done)
+        })
+    }
+
+    async fn end_workflow(
+        &self,
+        stream: &Stream,
+        actor: Actor,
+    ) -> Result<EndedByHand, StoreError> {
+        self.write(|rows, now| {
+            let done = rows.end_workflow(stream, &actor, now);
+            let changed = done == Ok(EndedByHand::Done);
+            (done, changed)
+        })?
     }
 
     async fn keep_inputs(&self, limit: usize, orphans_after: Span) -> Result<Kept, StoreError> {

@@ -29,6 +29,18 @@ pub fn expire_reason(id: &str, kind: &str, name: &str) -> String {
 /// How an input is recorded that was taken away since its stream is a service's own.
 pub const SET_ASIDE_VERB: &str = "input set aside";
 
+/// The verb under which it is recorded that a person took an input away.
+pub const DROP_VERB: &str = "input drop";
+
+/// Why it was taken away, as it is recorded.
+#[must_use]
+pub fn drop_reason(id: &str, kind: &str, name: &str, why: &str) -> String {
+    format!("input {id} ({kind}:{name}): {why}")
+}
+
+/// The verb under which it is recorded that a person ended a workflow.
+pub const END_VERB: &str = "workflow end";
+
 /// Why it was taken away, as it is recorded.
 #[must_use]
 pub fn aside_reason(id: &str, kind: &str, name: &str, why: &str) -> String {

@@ -110,6 +110,14 @@ macro_rules! workflow_suite {
                 one_that_never_began_starts_anew
                 a_services_own_stream_is_left_as_it_is
             }
+            hand {
+                an_input_that_nobody_decides_is_taken_away
+                what_did_not_begin_may_be_taken_away
+                what_a_workflow_waits_for_is_never_taken_away
+                a_quarantined_workflow_is_ended_by_a_persons_word
+                what_is_not_set_aside_is_not_ended
+                a_command_of_one_that_was_ended_goes_on
+            }
             keeping {
                 an_orphan_is_listed_with_its_age
                 an_old_orphan_expires_and_is_recorded
