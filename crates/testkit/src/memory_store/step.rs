@@ -203,12 +203,14 @@ impl Rows {
         }
         (row.status, row.changed_at) = (Status::Running, now);
         (row.reason, row.input) = (None, None);
+        let mut after = Status::Running.name();
         if !self.is_begun(name) {
             self.streams.remove(name);
             self.forget_pointers(name);
+            after = "waiting";
         }
         self.serve(name);
-        let change = (Status::Quarantined.name(), Status::Running.name());
+        let change = (Status::Quarantined.name(), after);
         self.record_act((RETRY_VERB, name), change, &actor.name, &actor.reason, now);
         true
     }

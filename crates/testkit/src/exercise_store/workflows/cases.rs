@@ -26,6 +26,7 @@ macro_rules! workflow_suite {
                 the_same_input_twice_is_one
                 other_content_of_an_id_is_a_conflict
                 a_decided_input_is_known_by_its_event
+                no_body_is_another_one_than_an_empty_one
                 what_is_counterfoils_own_is_refused
                 one_refused_input_refuses_no_other
                 a_repeat_writes_nothing
