@@ -7,16 +7,18 @@
 //! costs no look at those that can. It is not asked to know what a program decides.
 
 mod hand;
+mod page;
 mod plan;
 mod rule;
 
 use std::future::Future;
 
 pub use hand::{Dropped, EndByHand, EndedByHand};
+pub use page::{Behind, DueLists, Placed};
 pub use plan::PlannedStep;
 pub use rule::{
     DROP_VERB, END_VERB, EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB,
-    SET_ASIDE_VERB, aside_reason, canceller, drop_reason, due_page, expire_reason, keys,
+    SET_ASIDE_VERB, aside_reason, canceller, drop_reason, expire_reason, keys,
 };
 
 use super::act::Actor;
@@ -343,7 +345,8 @@ pub trait Workflows: Store {
     ) -> impl Future<Output = Result<Vec<Result<Recorded, InputRefused>>, StoreError>> + Send;
 
     /// Inputs that are due now: those at once by arrival, then those with a time by it, a page as
-    /// [`due_page`] makes it. Of a workflow whose start waits, the start comes first. Reads only.
+    /// [`DueLists`] makes it: of one workflow a timer that was due comes before what was recorded
+    /// later. Of a workflow whose start waits, the start comes first. Reads only.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -63,17 +63,6 @@ pub fn keys(programs: &[Program]) -> Vec<String> {
     keys
 }
 
-/// One page of at most `limit`: what is due at once, then what has a time. However much comes at
-/// once, a quarter of the page is for what has a time, since signals that never end must not keep
-/// every timer waiting.
-#[must_use]
-pub fn due_page<T>(mut at_once: Vec<T>, mut timed: Vec<T>, limit: usize) -> Vec<T> {
-    timed.truncate(limit.saturating_sub(at_once.len()).max(limit / 4));
-    at_once.truncate(limit - timed.len());
-    at_once.append(&mut timed);
-    at_once
-}
-
 impl NewInput {
     /// Whether a stranger may write it.
     ///
@@ -118,18 +107,6 @@ fn is_plain(text: &str, max: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn timers_have_a_quarter_of_a_page() {
-        let page = |at_once: i32, timed: i32, limit| {
-            due_page((0..at_once).collect(), (100..100 + timed).collect(), limit)
-        };
-        assert_eq!(page(9, 9, 4), [0, 1, 2, 100]);
-        assert_eq!(page(1, 9, 4), [0, 100, 101, 102]);
-        assert_eq!(page(9, 0, 4), [0, 1, 2, 3]);
-        assert_eq!(page(9, 9, 3), [0, 1, 2]);
-        assert!(page(9, 9, 0).is_empty());
-    }
 
     #[test]
     fn what_strangers_may_not_write_is_named() {

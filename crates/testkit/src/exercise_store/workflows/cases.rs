@@ -43,6 +43,8 @@ macro_rules! workflow_suite {
             due {
                 a_due_input_tells_all
                 inputs_come_by_due_time_then_arrival
+                a_timer_that_was_due_comes_before_a_later_signal
+                no_flood_lets_an_input_come_before_its_turn
                 a_limit_is_kept
                 what_nobody_serves_clogs_nothing
                 what_another_one_holds_is_left_to_it
