@@ -196,6 +196,7 @@ statements! {
     StreamLetGo = "stream_let_go",
     StreamList = "stream_list",
     StreamListOpen = "stream_list_open",
+    StreamListWaiting = "stream_list_waiting",
     StreamNeverBegan = "stream_never_began",
     StreamQuarantine = "stream_quarantine",
     StreamRetry = "stream_retry",

@@ -7,6 +7,7 @@
 //! costs no look at those that can. It is not asked to know what a program decides.
 
 mod hand;
+mod list;
 mod page;
 mod plan;
 mod rule;
@@ -14,6 +15,7 @@ mod rule;
 use std::future::Future;
 
 pub use hand::{Dropped, EndByHand, EndedByHand};
+pub use list::{Carried, Issued, ListedWorkflow, WaitingInput, WorkflowFilter};
 pub use page::{Behind, DueLists, Placed};
 pub use plan::PlannedStep;
 pub use rule::{
@@ -25,8 +27,7 @@ use super::act::Actor;
 use super::store::{Recorded, Store, StoreError};
 use crate::domain::workflow::{InputKind, Program, Status};
 use crate::domain::{
-    Command, CommandId, Destination, Digest, Event, Kind, Micros, OrderingKey, ReceiptOutcome,
-    Span, Stream,
+    Command, CommandId, Destination, Event, Kind, Micros, ReceiptOutcome, Span, Stream,
 };
 
 /// An input to be written by this library, with the rights of a stranger.
@@ -265,74 +266,6 @@ pub struct Kept {
     pub more: bool,
 }
 
-/// Which workflows to list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WorkflowFilter {
-    /// Of this name.
-    pub name: Option<String>,
-    /// Of this status.
-    pub status: Option<Status>,
-    /// After this stream, in the order of streams.
-    pub after: Option<String>,
-    /// At most so many; the caller bounds it.
-    pub limit: usize,
-}
-
-/// A workflow in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedWorkflow {
-    /// Its stream, lossy where it is no UTF-8.
-    pub stream: String,
-    /// Its program, `name/version`; the name alone where it waits for its start to be decided.
-    pub program: String,
-    /// How far it is; `None` where its start waits.
-    pub status: Option<Status>,
-    /// The seq of its newest event.
-    pub head: i64,
-    /// Why it is quarantined.
-    pub reason: Option<String>,
-    /// The input on which it was quarantined.
-    pub input: Option<String>,
-    /// When it changed last.
-    pub changed_at: Option<Micros>,
-}
-
-/// An input that waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingInput {
-    /// The stream.
-    pub stream: String,
-    /// Its id.
-    pub id: String,
-    /// Its kind, as it stands.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// When it is due; `None`: at once.
-    pub due_at: Option<Micros>,
-    /// When it was written.
-    pub recorded_at: Micros,
-    /// `false`: it waits for a workflow that has not begun, or is quarantined.
-    pub is_served: bool,
-}
-
-/// A command that a workflow issued, as the outbox or its tombstone says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issued {
-    /// The seq of the decision.
-    pub seq: i64,
-    /// Its place in it.
-    pub idx: i64,
-    /// Its destination.
-    pub destination: String,
-    /// Its kind.
-    pub kind: String,
-    /// Its lane.
-    pub ordering_key: Option<OrderingKey>,
-    /// SHA-256 of its body; `None` if it was erased before its first claim.
-    pub digest: Option<Digest>,
-}
-
 /// A store that keeps workflows.
 pub trait Workflows: Store {
     /// Writes inputs by the rules of the guard, each by itself.
@@ -458,8 +391,8 @@ pub trait Workflows: Store {
         orphans_after: Span,
     ) -> impl Future<Output = Result<Kept, StoreError>> + Send;
 
-    /// Workflows that have begun or are quarantined, in the order of streams. One whose start waits
-    /// is told by [`Self::workflow`].
+    /// Workflows that have begun or are quarantined, or those whose start waits, in the order of
+    /// streams.
     ///
     /// # Errors
     /// [`StoreError`].

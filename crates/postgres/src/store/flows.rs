@@ -82,11 +82,7 @@ impl Workflows for PostgresStore {
         self.write(hand::Drop { store, stream, input, actor }).await
     }
 
-    async fn end_workflow(
-        &self,
-        stream: &Stream,
-        actor: Actor,
-    ) -> Result<EndedByHand, StoreError> {
+    async fn end_workflow(&self, stream: &Stream, actor: Actor) -> Result<EndedByHand, StoreError> {
         act::check(&actor)?;
         self.write(hand::End::new(&self.inner, stream.clone(), actor)?).await
     }

@@ -80,11 +80,7 @@ impl Workflows for SqliteStore {
         self.inner.queue.commit(hand::Drop { stream, input, actor }).await
     }
 
-    async fn end_workflow(
-        &self,
-        stream: &Stream,
-        actor: Actor,
-    ) -> Result<EndedByHand, StoreError> {
+    async fn end_workflow(&self, stream: &Stream, actor: Actor) -> Result<EndedByHand, StoreError> {
         check_actor(&actor)?;
         self.inner.queue.commit(hand::End::new(stream.clone(), actor)?).await
     }

@@ -7,8 +7,8 @@ use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to,
 use counterfoil_core::domain::{Event, EventRow, Micros, Span, Stream};
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
-    Behind, DueFrom, DueInput, DueLists, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept, NewInput, ReceiptRead,
-    Placed, WaitingInput, expire_reason,
+    Behind, DueFrom, DueInput, DueLists, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept, NewInput,
+    Placed, ReceiptRead, WaitingInput, expire_reason,
 };
 
 use super::rows::{InputEntry, InputId, Rows, StreamEntry};

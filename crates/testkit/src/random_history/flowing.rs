@@ -247,7 +247,8 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
         assert_eq!(store.due_inputs(from.clone()).await, memory.due_inputs(from).await);
         let status = self.dice.pick(&[None, Some(Status::Running), Some(Status::Quarantined)]);
         let name = self.dice.pick(&[None, Some("trip".to_owned())]);
-        let filter = WorkflowFilter { name, status, after: None, limit: 2 };
+        let is_waiting = self.dice.one_in(3);
+        let filter = WorkflowFilter { name, status, is_waiting, after: None, limit: 2 };
         assert_eq!(store.workflows(filter.clone()).await, memory.workflows(filter).await);
         let orphans = memory.waiting_inputs(None, None, 9).await;
         assert_eq!(store.waiting_inputs(None, None, 9).await, orphans);

@@ -76,11 +76,7 @@ impl Workflows for SimStore {
         self.inner.drop_input(stream, input, actor).await
     }
 
-    async fn end_workflow(
-        &self,
-        stream: &Stream,
-        actor: Actor,
-    ) -> Result<EndedByHand, StoreError> {
+    async fn end_workflow(&self, stream: &Stream, actor: Actor) -> Result<EndedByHand, StoreError> {
         self.inner.end_workflow(stream, actor).await
     }
 

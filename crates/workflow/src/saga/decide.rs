@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::step::{SoFar, Undo};
 use super::{
-    Phase, Progress, STEP_TIMER, Saga, SagaEvent, Stage, Step, UNDO, UNDO_AGAIN, UNDONE, WAIT_TIMER,
-    bound,
+    Phase, Progress, STEP_TIMER, Saga, SagaEvent, Stage, Step, UNDO, UNDO_AGAIN, UNDONE,
+    WAIT_TIMER, bound,
 };
 use crate::decision::{Decision, Unnamed};
 use crate::input::{Input, Receipt, What};
@@ -213,9 +213,11 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
         };
         let late = if timer == WHOLE {
             "the deadline of the saga has passed".into()
-        } else if let Some(step) = timer.strip_prefix(STEP_TIMER).filter(|step| self.is_open(step)) {
+        } else if let Some(step) = timer.strip_prefix(STEP_TIMER).filter(|step| self.is_open(step))
+        {
             format!("{step} was not done in time")
-        } else if let Some(signal) = timer.strip_prefix(WAIT_TIMER).filter(|signal| is_waiting(signal))
+        } else if let Some(signal) =
+            timer.strip_prefix(WAIT_TIMER).filter(|signal| is_waiting(signal))
         {
             format!("the signal {signal} did not come in time")
         } else {

@@ -4,8 +4,8 @@
 //! what it was promised; an end is an event of the stream, so that the row of the workflow agrees
 //! with its history. Does not: undo what the workflow did.
 
-use crate::domain::workflow::{Decided, InputKind};
 use crate::domain::id::IdRefused;
+use crate::domain::workflow::{Decided, InputKind};
 use crate::domain::{Event, Kind, Micros};
 
 /// What became of the wish to take an input away.

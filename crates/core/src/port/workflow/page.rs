@@ -75,8 +75,7 @@ impl DueLists {
         (mut timed, timed_is_cut): (Vec<Placed>, bool),
         limit: usize,
     ) -> Self {
-        let is_cut =
-            [at_once_is_cut || at_once.len() > limit, timed_is_cut || timed.len() > limit];
+        let is_cut = [at_once_is_cut || at_once.len() > limit, timed_is_cut || timed.len() > limit];
         at_once.truncate(limit);
         timed.truncate(limit);
         Self { at_once, timed, is_cut, limit }
@@ -216,8 +215,7 @@ impl DueLists {
         timed.resize(self.timed.len(), self.is_cut[0]);
         let last = self.timed.last().filter(|_| self.is_cut[1]).map(|last| last.at);
         let asked = |one: &Placed| last.is_some_and(|last| one.at > last);
-        let at_once =
-            self.at_once.iter().map(|one| asked(one) && answers.next().unwrap_or(true));
+        let at_once = self.at_once.iter().map(|one| asked(one) && answers.next().unwrap_or(true));
         at_once.chain(timed).collect()
     }
 }
@@ -312,9 +310,7 @@ mod tests {
         };
         assert_eq!(lists(3).questions(), [], "nothing is cut");
         let asked: Vec<_> = lists(2).questions();
-        let brief = |one: &Behind| {
-            format!("{} {} {}", one.stream, one.is_timed, one.before.get())
-        };
+        let brief = |one: &Behind| format!("{} {} {}", one.stream, one.is_timed, one.before.get());
         assert_eq!(asked.iter().map(brief).collect::<Vec<_>>(), ["a false 4", "b true 9"]);
         assert_eq!((asked[0].after.1, asked[1].after), (1, (Micros::new(6), 1)));
         let page = |behind: &[bool]| {

@@ -131,6 +131,7 @@ macro_rules! workflow_suite {
             }
             listing {
                 workflows_are_listed_by_filter_and_cursor
+                those_whose_start_waits_are_listed
                 one_workflow_is_told
                 what_waits_is_listed_in_pages
             }

@@ -4,17 +4,13 @@ use std::collections::BTreeSet;
 
 use counterfoil_core::audit::How;
 use counterfoil_core::domain::workflow::{Decided, End, InputKind, Status};
-use counterfoil_core::port::workflow::{
-    DROP_VERB, Decision, Dropped, END_VERB, EndedByHand,
-};
 use counterfoil_core::port::archive::ActionRow;
+use counterfoil_core::port::workflow::{DROP_VERB, Decision, Dropped, END_VERB, EndedByHand};
 use counterfoil_core::port::{Actor, Audited as _, Workflows};
 
 use super::super::scene::completed;
 use super::WorkflowHands;
-use super::flow::{
-    Flow, TRIP, approved, book, input, signal, start, started, stream, timer,
-};
+use super::flow::{Flow, TRIP, approved, book, input, signal, start, started, stream, timer};
 
 fn ann() -> Actor {
     Actor { name: "ann".into(), reason: "sent by mistake".into() }
@@ -99,9 +95,15 @@ pub(super) async fn a_quarantined_workflow_is_ended_by_a_persons_word<H: Workflo
     assert!(flow.quarantine(TRIP, 2).await);
     assert_eq!(flow.end_by_hand(TRIP).await, EndedByHand::Done);
     let row = flow.store().workflow(TRIP).await.unwrap().unwrap();
-    assert_eq!((row.status, row.head, row.reason, row.input), (Some(Status::Failed), 3, None, None));
+    assert_eq!(
+        (row.status, row.head, row.reason, row.input),
+        (Some(Status::Failed), 3, None, None)
+    );
     let last = flow.events(TRIP).await.pop().unwrap();
-    assert_eq!((last.kind.as_str(), last.body.as_slice()), ("cancel:by hand", &b"sent by mistake"[..]));
+    assert_eq!(
+        (last.kind.as_str(), last.body.as_slice()),
+        ("cancel:by hand", &b"sent by mistake"[..])
+    );
     let decided = Decided::from_text(last.decided.as_deref()).unwrap();
     assert!(decided.is_by_hand());
     assert_eq!(decided.end, Some(End::Failed("sent by mistake".into())));
