@@ -18,7 +18,8 @@ use crate::caller::{Callers, Role, admit};
 use crate::desk::Desk;
 use crate::problem::Problem;
 use crate::{
-    acting, audit, by_hand, commands, destination, health, look, metrics, openapi, receipt, workflow,
+    acting, audit, by_hand, commands, destination, health, look, metrics, openapi, receipt,
+    workflow,
 };
 
 const REPORTERS: &[Role] = &[Role::Receipt, Role::Operator];
@@ -42,6 +43,7 @@ pub(crate) fn router<S: Audited + Archive + Workflows>(
         .route("/v1/commands", get(commands::list::<S>))
         .route("/v1/commands/{id}", get(look::command::<S>))
         .route("/v1/workflows", get(workflow::list::<S>))
+        .route("/v1/orphans", get(workflow::orphans::<S>))
         .route("/v1/workflows/{stream}", get(workflow::show::<S>))
         .route_layer(only(READERS));
     let acting = Router::new()

@@ -11,9 +11,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::{InputKind, Status};
+use counterfoil_core::port::Workflows;
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{InputRefused, NewInput, WorkflowFilter};
-use counterfoil_core::port::Workflows;
 use serde_json::json;
 
 use crate::acting::{needed, said};
@@ -26,6 +26,10 @@ use crate::{answer, body, json, members};
 
 /// The parameters of the list, all optional.
 pub(crate) const PARAMETERS: [&str; 4] = ["workflow", "status", "limit", "after"];
+/// The parameters of the list of orphans, all optional.
+pub(crate) const OF_ORPHANS: [&str; 3] = ["limit", "after", "after_id"];
+/// Of a workflow whose start no runner has decided.
+const WAITING: &str = "waiting";
 /// How many a page has that names no limit; also of events.
 const LIMIT: usize = 100;
 /// The most that a page may have.
@@ -39,14 +43,18 @@ pub(crate) async fn list<S: Workflows>(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let mut query = Query::read(query.as_deref(), &PARAMETERS)?;
-    let status = query.take("status").map(|name| {
+    let status = query.take("status");
+    let is_waiting = status.as_deref() == Some(WAITING);
+    let status = status.filter(|_| !is_waiting).map(|name| {
         let names = Status::ALL.map(Status::name).join(", ");
-        Status::from_name(&name).ok_or_else(|| refused("status", &format!("is one of {names}")))
+        let rule = format!("is one of {WAITING}, {names}");
+        Status::from_name(&name).ok_or_else(|| refused("status", &rule))
     });
     let limit = limit(&mut query)?;
     let filter = WorkflowFilter {
         name: query.take("workflow"),
         status: status.transpose()?,
+        is_waiting,
         after: query.take("after"),
         // One more says whether anything follows.
         limit: limit + 1,
@@ -57,6 +65,28 @@ pub(crate) async fn list<S: Workflows>(
     let next = rows.last().filter(|_| more).map(|row| row.stream.clone());
     let workflows: Vec<_> = rows.iter().map(json::workflow).collect();
     Ok(answer::done(&json!({ "workflows": workflows, "next": next })))
+}
+
+/// One page of signals and cancels whose workflow was never started.
+pub(crate) async fn orphans<S: Workflows>(
+    State(desk): State<Arc<Desk<S>>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let mut query = Query::read(query.as_deref(), &OF_ORPHANS)?;
+    let limit = limit(&mut query)?;
+    let (stream, id) = (query.take("after"), query.take("after_id"));
+    if id.is_some() && stream.is_none() {
+        return Err(refused("after_id", "goes with after, which names the stream"));
+    }
+    // Behind every id: no id begins with the last character there is.
+    let after = stream.map(|stream| (stream, id.unwrap_or_else(|| char::MAX.to_string())));
+    let mut rows = desk.ask(desk.store.waiting_inputs(None, after, limit + 1)).await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more);
+    let next = next.map(|row| json!({ "after": row.stream, "after_id": row.id }));
+    let inputs: Vec<_> = rows.iter().map(json::waiting_input).collect();
+    Ok(answer::done(&json!({ "inputs": inputs, "next": next })))
 }
 
 fn limit(query: &mut Query) -> Result<usize, Problem> {

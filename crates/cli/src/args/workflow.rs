@@ -69,20 +69,23 @@ pub(crate) struct ListWorkflows {
     /// Of the program of this name alone
     #[arg(long, value_name = "NAME")]
     pub(crate) workflow: Option<String>,
-    /// Of this status alone
+    /// Of this status alone; waiting: no runner has decided its start
     #[arg(long, value_name = "STATUS")]
-    #[arg(value_parser = ["running", "completed", "failed", "quarantined"])]
+    #[arg(value_parser = ["waiting", "running", "completed", "failed", "quarantined"])]
     pub(crate) status: Option<String>,
-    /// Inputs instead that no workflow is there for: their start did not come, or it is quarantined
+    /// Signals and cancels instead whose workflow was never started
     #[arg(long, conflicts_with_all = ["workflow", "status"])]
     pub(crate) orphans: bool,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: u32,
-    /// Those after this stream, in the order of streams; with --orphans, STREAM or STREAM/ID
+    /// Those after this stream, in the order of streams
     #[arg(long, value_name = "STREAM")]
     pub(crate) after: Option<String>,
+    /// With --orphans: those after this input of the stream, too
+    #[arg(long, value_name = "ID", requires_all = ["orphans", "after"])]
+    pub(crate) after_id: Option<String>,
     /// Print JSON, one object a line
     #[arg(long)]
     pub(crate) json: bool,

@@ -62,11 +62,7 @@ impl Workflows for OpenStore {
         each!(self, open => open.drop_input(stream, input, actor).await)
     }
 
-    async fn end_workflow(
-        &self,
-        stream: &Stream,
-        actor: Actor,
-    ) -> Result<EndedByHand, StoreError> {
+    async fn end_workflow(&self, stream: &Stream, actor: Actor) -> Result<EndedByHand, StoreError> {
         each!(self, open => open.end_workflow(stream, actor).await)
     }
 

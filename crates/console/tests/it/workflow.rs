@@ -151,4 +151,19 @@ async fn a_list_goes_on_where_it_ended<S: Workflows>(scene: Scene<S>) {
     assert_eq!(page["next"], json!(null));
     let none = scene.get("/v1/workflows?status=running", &[EYE]).await.json();
     assert_eq!(none, json!({"workflows": [], "next": null}));
+    // What waits for a program that nobody has, and for a start that does not come.
+    say(&scene, OPS, "d/start", r#"{"workflow":"typo"}"#).await.says("recorded");
+    let waiting = scene.get("/v1/workflows?status=waiting", &[EYE]).await.json();
+    let one = &waiting["workflows"][0];
+    assert_eq!((&one["stream"], &one["workflow"]), (&json!("d"), &json!("typo")));
+    assert_eq!(one["status"], "waiting");
+    for id in ["s/1", "s/2"] {
+        let signal = json!({"name": "n", "id": id}).to_string();
+        say(&scene, OPS, "e%2Ff/signal", &signal).await.says("recorded");
+    }
+    let page = scene.get("/v1/orphans?limit=1", &[EYE]).await.json();
+    assert_eq!(page["next"], json!({"after": "e/f", "after_id": "s/1"}));
+    let rest = scene.get("/v1/orphans?after=e%2Ff&after_id=s%2F1", &[EYE]).await.json();
+    assert_eq!((&rest["inputs"][0]["id"], &rest["next"]), (&json!("s/2"), &json!(null)));
+    scene.get("/v1/orphans?after_id=x", &[EYE]).await.refused(400, "CF1026");
 }

@@ -90,10 +90,10 @@ pub(super) fn end(shared: &Shared, args: EndWorkflow) -> Ended {
                 Failure::refused(format!("workflow {stream} never began: there is nothing to end"))
                     .help("`workflow drop` its start, then `workflow retry`")
             }
-            EndedByHand::Torn => Failure::refused(format!(
-                "the newest event of {stream} is not where its row says"
-            ))
-            .help("`counterfoil audit --full` tells what is wrong"),
+            EndedByHand::Torn => {
+                Failure::refused(format!("the newest event of {stream} is not where its row says"))
+                    .help("`counterfoil audit --full` tells what is wrong")
+            }
         })
     })
 }

@@ -32,13 +32,23 @@ pub(super) fn story(shown: &WorkflowTold, now: Micros) -> String {
         lines.push(String::new());
         lines.extend(shown.events.iter().map(event));
     }
-    if !shown.fates.is_empty() {
+    let stream = cell(&row.stream);
+    if !shown.fates.is_empty() || shown.earlier {
         lines.push("\ncommands".into());
+        if shown.earlier {
+            lines.push(format!("  earlier ones: counterfoil list --stream {stream}"));
+        }
         lines.extend(shown.fates.iter().flat_map(fate));
+        lines.extend(
+            shown.commands_after.as_ref().map(|id| {
+                format!("  more: counterfoil list --stream {stream} --after {}", cell(id))
+            }),
+        );
     }
     if !shown.waiting.is_empty() {
         lines.push("\nwaiting inputs".into());
         lines.extend(shown.waiting.iter().map(|input| waiting(input, now)));
+        lines.extend(shown.inputs_after.as_ref().map(|id| format!("  more behind {}", cell(id))));
     }
     lines.join("\n")
 }
