@@ -2,6 +2,6 @@
 -- called like one.
 SELECT about, id, verb, actor, reason, before, after, recorded_at FROM cf.operator_action
 WHERE about = ANY($1::text[])
-  AND verb NOT IN ('pause', 'resume', 'restored', 'reseal', 'workflow retry', 'input expire',
-    'input set aside')
+  AND verb NOT IN ('pause', 'resume', 'restored', 'reseal', 'workflow retry', 'workflow end',
+    'input expire', 'input set aside', 'input drop')
 ORDER BY id;

@@ -4,6 +4,6 @@ WITH said AS (
 )
 UPDATE cf.operator_action a SET reason = NULL
 WHERE a.about = $1::text AND a.verb NOT IN
-    ('pause', 'resume', 'restored', 'reseal', 'workflow retry', 'input expire', 'input set aside',
-    'erase')
+    ('pause', 'resume', 'restored', 'reseal', 'workflow retry', 'workflow end', 'input expire',
+    'input set aside', 'input drop', 'erase')
   AND a.reason IS NOT NULL;

@@ -4,7 +4,7 @@
 -- workflow may have moved while it was written. Long bodies make short pages.
 WITH told AS MATERIALIZED (SELECT cf.micros() AS now),
 due AS (
-  SELECT k.workflow AS key, i.arrival, i.stream, i.id, i.kind, i.name, i.body, i.due_at,
+  SELECT k.workflow AS key, i.arrival, i.recorded_at, i.stream, i.id, i.kind, i.name, i.body, i.due_at,
     s.workflow, s.version, s.status, s.head,
     cf.waits_for(i.kind, i.name, s.workflow, s.version, s.status) AS waits_for,
     sum(octet_length(i.body)) OVER (PARTITION BY i.due_at IS NULL
@@ -29,7 +29,7 @@ due AS (
 )
 SELECT d.stream, d.id, d.kind, d.name, d.body, d.due_at, d.workflow, d.version, d.status, d.head,
   d.waits_for IS NOT DISTINCT FROM d.key, o.command_id, o.stream, o.seq, o.idx, o.destination,
-  o.kind, r.outcome, r.result, r.evidence
+  o.kind, r.outcome, r.result, r.evidence, d.recorded_at, d.arrival
 FROM due d
 LEFT JOIN LATERAL (
   SELECT c.n, c.command_id, c.stream, c.seq, c.idx, c.destination, c.kind FROM cf.outbox c

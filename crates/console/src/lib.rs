@@ -46,6 +46,7 @@ mod api;
 mod audit;
 mod board;
 mod body;
+mod by_hand;
 mod caller;
 mod commands;
 mod connection;

@@ -18,7 +18,8 @@ use crate::caller::{Callers, Role, admit};
 use crate::desk::Desk;
 use crate::problem::Problem;
 use crate::{
-    acting, audit, commands, destination, health, look, metrics, openapi, receipt, workflow,
+    acting, audit, by_hand, commands, destination, health, look, metrics, openapi, receipt,
+    workflow,
 };
 
 const REPORTERS: &[Role] = &[Role::Receipt, Role::Operator];
@@ -42,6 +43,7 @@ pub(crate) fn router<S: Audited + Archive + Workflows>(
         .route("/v1/commands", get(commands::list::<S>))
         .route("/v1/commands/{id}", get(look::command::<S>))
         .route("/v1/workflows", get(workflow::list::<S>))
+        .route("/v1/orphans", get(workflow::orphans::<S>))
         .route("/v1/workflows/{stream}", get(workflow::show::<S>))
         .route_layer(only(READERS));
     let acting = Router::new()
@@ -54,7 +56,9 @@ pub(crate) fn router<S: Audited + Archive + Workflows>(
         .route("/v1/workflows/{stream}/start", post(workflow::start::<S>))
         .route("/v1/workflows/{stream}/signal", post(workflow::signal::<S>))
         .route("/v1/workflows/{stream}/cancel", post(workflow::cancel::<S>))
-        .route("/v1/workflows/{stream}/retry", post(workflow::retry::<S>))
+        .route("/v1/workflows/{stream}/retry", post(by_hand::retry::<S>))
+        .route("/v1/workflows/{stream}/drop", post(by_hand::drop_input::<S>))
+        .route("/v1/workflows/{stream}/end", post(by_hand::end::<S>))
         .route_layer(only(OPERATORS));
     let told =
         Router::new().route("/openapi.json", get(openapi::serve)).route_layer(only(&Role::ALL));

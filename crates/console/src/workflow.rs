@@ -5,20 +5,18 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::{InputKind, Status};
+use counterfoil_core::port::Workflows;
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{InputRefused, NewInput, WorkflowFilter};
-use counterfoil_core::port::{Actor, Workflows};
 use serde_json::json;
 
 use crate::acting::{needed, said};
-use crate::caller::Caller;
 use crate::desk::Desk;
 use crate::members::{refused as member, string};
 use crate::problem::Problem;
@@ -28,12 +26,16 @@ use crate::{answer, body, json, members};
 
 /// The parameters of the list, all optional.
 pub(crate) const PARAMETERS: [&str; 4] = ["workflow", "status", "limit", "after"];
+/// The parameters of the list of orphans, all optional.
+pub(crate) const OF_ORPHANS: [&str; 3] = ["limit", "after", "after_id"];
+/// Of a workflow whose start no runner has decided.
+const WAITING: &str = "waiting";
 /// How many a page has that names no limit; also of events.
 const LIMIT: usize = 100;
 /// The most that a page may have.
 const LIMIT_MOST: usize = 1000;
 
-type Name = Result<Path<String>, PathRejection>;
+pub(crate) type Name = Result<Path<String>, PathRejection>;
 
 /// One page of workflows.
 pub(crate) async fn list<S: Workflows>(
@@ -41,14 +43,18 @@ pub(crate) async fn list<S: Workflows>(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let mut query = Query::read(query.as_deref(), &PARAMETERS)?;
-    let status = query.take("status").map(|name| {
+    let status = query.take("status");
+    let is_waiting = status.as_deref() == Some(WAITING);
+    let status = status.filter(|_| !is_waiting).map(|name| {
         let names = Status::ALL.map(Status::name).join(", ");
-        Status::from_name(&name).ok_or_else(|| refused("status", &format!("is one of {names}")))
+        let rule = format!("is one of {WAITING}, {names}");
+        Status::from_name(&name).ok_or_else(|| refused("status", &rule))
     });
     let limit = limit(&mut query)?;
     let filter = WorkflowFilter {
         name: query.take("workflow"),
         status: status.transpose()?,
+        is_waiting,
         after: query.take("after"),
         // One more says whether anything follows.
         limit: limit + 1,
@@ -59,6 +65,28 @@ pub(crate) async fn list<S: Workflows>(
     let next = rows.last().filter(|_| more).map(|row| row.stream.clone());
     let workflows: Vec<_> = rows.iter().map(json::workflow).collect();
     Ok(answer::done(&json!({ "workflows": workflows, "next": next })))
+}
+
+/// One page of signals and cancels whose workflow was never started.
+pub(crate) async fn orphans<S: Workflows>(
+    State(desk): State<Arc<Desk<S>>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let mut query = Query::read(query.as_deref(), &OF_ORPHANS)?;
+    let limit = limit(&mut query)?;
+    let (stream, id) = (query.take("after"), query.take("after_id"));
+    if id.is_some() && stream.is_none() {
+        return Err(refused("after_id", "goes with after, which names the stream"));
+    }
+    // Behind every id: no id begins with the last character there is.
+    let after = stream.map(|stream| (stream, id.unwrap_or_else(|| char::MAX.to_string())));
+    let mut rows = desk.ask(desk.store.waiting_inputs(None, after, limit + 1)).await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more);
+    let next = next.map(|row| json!({ "after": row.stream, "after_id": row.id }));
+    let inputs: Vec<_> = rows.iter().map(json::waiting_input).collect();
+    Ok(answer::done(&json!({ "inputs": inputs, "next": next })))
 }
 
 fn limit(query: &mut Query) -> Result<usize, Problem> {
@@ -140,30 +168,6 @@ pub(crate) async fn cancel<S: Workflows>(
     send(&desk, input).await
 }
 
-/// Takes a quarantined workflow up again.
-pub(crate) async fn retry<S: Workflows>(
-    State(desk): State<Arc<Desk<S>>>,
-    Extension(Caller(caller)): Extension<Caller>,
-    name: Name,
-    request: Request,
-) -> Result<Response, Problem> {
-    let stream = stream(name)?;
-    let reason = {
-        let taken = body::take(&desk, request).await?;
-        let [reason] = members::read(&taken.bytes, ["reason"], "{}, and perhaps \"reason\"")?;
-        said(reason)?.unwrap_or_default()
-    };
-    let actor = Actor { name: caller.to_string(), reason };
-    if desk.ask(desk.store.retry_workflow(&stream, actor)).await? {
-        tracing::info!(%stream, actor = %caller, "an operator took a workflow up again");
-        return Ok(answer::done(&json!({ "status": "done" })));
-    }
-    let known = desk.ask(desk.store.workflow(stream.as_str())).await?;
-    known.ok_or_else(no_such_workflow)?;
-    let detail = "it is not quarantined, so there is nothing to retry: its story says how it is";
-    Err(Problem::new(StatusCode::CONFLICT, "CF1043", "the workflow is not quarantined", detail))
-}
-
 async fn send<S: Workflows>(desk: &Desk<S>, input: NewInput) -> Result<Response, Problem> {
     let sent = desk.ask(desk.store.send_inputs(vec![input])).await?;
     match sent.into_iter().next() {
@@ -187,7 +191,7 @@ async fn send<S: Workflows>(desk: &Desk<S>, input: NewInput) -> Result<Response,
     }
 }
 
-fn text(name: &'static str, text: Option<&str>) -> Result<Option<String>, Problem> {
+pub(crate) fn text(name: &'static str, text: Option<&str>) -> Result<Option<String>, Problem> {
     text.map(|text| string(text).ok_or_else(|| member(name, "is a string"))).transpose()
 }
 
@@ -196,12 +200,12 @@ fn given(body: Option<&str>) -> Option<Vec<u8>> {
     body.map(|body| body.as_bytes().to_vec())
 }
 
-fn stream(name: Name) -> Result<Stream, Problem> {
+pub(crate) fn stream(name: Name) -> Result<Stream, Problem> {
     let Path(name) = name.map_err(|_| no_such_workflow())?;
     Stream::new(name).map_err(|_| no_such_workflow())
 }
 
-fn no_such_workflow() -> Problem {
+pub(crate) fn no_such_workflow() -> Problem {
     let detail = "nothing was ever started or signalled under this stream, which has 1 to 200 \
                   bytes of UTF-8 without control characters, percent-encoded: see /v1/workflows";
     Problem::new(StatusCode::NOT_FOUND, "CF1042", "no such workflow", detail)

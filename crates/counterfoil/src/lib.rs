@@ -39,7 +39,8 @@ pub mod postgres {
 pub mod workflow {
     pub use counterfoil_core::domain::workflow::{End, InputKind, Program, Status};
     pub use counterfoil_core::port::workflow::{
-        InputRefused, ListedWorkflow, NewInput, WaitingInput, WorkflowFilter, Workflows,
+        Dropped, EndedByHand, InputRefused, ListedWorkflow, NewInput, WaitingInput, WorkflowFilter,
+        Workflows,
     };
     pub use counterfoil_workflow::decision::{Due, Timer};
     pub use counterfoil_workflow::{

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use counterfoil_core::domain::command::BODY_BYTES_LIMIT;
-use counterfoil_core::domain::workflow::{Decided, SetTimer, timer_input};
+use counterfoil_core::domain::workflow::{Decided, End, SetTimer, timer_input};
 use counterfoil_core::domain::{Event, Micros, Stream};
 use counterfoil_core::port::workflow::Decision;
 
@@ -14,7 +14,7 @@ use crate::broken::Broken;
 use crate::decision::{self, Due, Timer, Unnamed};
 use crate::limits::{
     COMMANDS_MAX, DECIDED_BYTES_MAX, EVENTS_MAX, LABEL_BYTES_MAX, OPEN_MAX, TIMER_NAME_BYTES_MAX,
-    TIMERS_MAX, WAITING_MAX,
+    TIMERS_MAX, WAITING_MAX, clipped,
 };
 use crate::running::Running;
 
@@ -55,7 +55,10 @@ pub(crate) fn take(
             decision.cancel.push(id);
         }
     }
-    decided.end = said.end;
+    decided.end = said.end.map(|end| match end {
+        End::Failed(reason) => End::Failed(clipped(reason)),
+        completed @ End::Completed(_) => completed,
+    });
     let bytes = decided.to_text().map_or(0, |text| text.len());
     if bytes > DECIDED_BYTES_MAX {
         return rule(format!(

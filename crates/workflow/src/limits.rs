@@ -19,5 +19,19 @@ pub const LABEL_BYTES_MAX: usize = 255;
 pub const TIMER_NAME_BYTES_MAX: usize = 200;
 /// The most bytes that labels, timers and the end of one decision may have as JSON: 1 MiB.
 pub const DECIDED_BYTES_MAX: usize = 1024 * 1024;
+/// The most bytes of a reason for which a workflow failed; the rest is left out, since a reason is
+/// often what a stranger said: 64 KiB.
+pub const REASON_BYTES_MAX: usize = 64 * 1024;
 /// The most bytes that a snapshot may have: 16 MiB. A larger state is not saved, and is replayed.
 pub const SNAPSHOT_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The reason, no longer than [`REASON_BYTES_MAX`].
+pub(crate) fn clipped(mut reason: String) -> String {
+    if reason.len() > REASON_BYTES_MAX {
+        let ends = (0..=REASON_BYTES_MAX - "…".len()).rev();
+        let end = ends.into_iter().find(|at| reason.is_char_boundary(*at)).unwrap_or(0);
+        reason.truncate(end);
+        reason.push('…');
+    }
+    reason
+}

@@ -9,7 +9,7 @@ use counterfoil_core::domain::workflow::{Decided, InputKind};
 use counterfoil_core::domain::{
     CommandId, Destination, Digest, Event, EventRow, Kind, Micros, ReceiptOutcome, Stream, json,
 };
-use counterfoil_core::port::workflow::{Decision, DueInput, Issued, ReceiptRead};
+use counterfoil_core::port::workflow::{Carried, Decision, DueInput, Issued, ReceiptRead};
 use serde::{Deserialize, Serialize};
 
 use crate::broken::Broken;
@@ -172,6 +172,7 @@ pub(crate) fn rows(
         kind: command.kind.to_string(),
         ordering_key: command.ordering_key.clone(),
         digest: Some(Digest::of(&command.body)),
+        carried: Some(Carried::from(command)),
     });
     (rows, issued.collect())
 }

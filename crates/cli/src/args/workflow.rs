@@ -28,6 +28,10 @@ pub(crate) enum WorkflowVerb {
     Cancel(CancelWorkflow),
     /// Take a quarantined one up again
     Retry(RetryWorkflow),
+    /// Take away an input of one that is quarantined or did not begin
+    Drop(DropInput),
+    /// End a quarantined one as failed; nothing is undone
+    End(EndWorkflow),
     /// Have your program decide stored histories again, or write them to a file for a test
     Verify(VerifyWorkflows),
 }
@@ -65,20 +69,23 @@ pub(crate) struct ListWorkflows {
     /// Of the program of this name alone
     #[arg(long, value_name = "NAME")]
     pub(crate) workflow: Option<String>,
-    /// Of this status alone
+    /// Of this status alone; waiting: no runner has decided its start
     #[arg(long, value_name = "STATUS")]
-    #[arg(value_parser = ["running", "completed", "failed", "quarantined"])]
+    #[arg(value_parser = ["waiting", "running", "completed", "failed", "quarantined"])]
     pub(crate) status: Option<String>,
-    /// Inputs instead that no workflow is there for: their start did not come, or it is quarantined
+    /// Signals and cancels instead whose workflow was never started
     #[arg(long, conflicts_with_all = ["workflow", "status"])]
     pub(crate) orphans: bool,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: u32,
-    /// Those after this stream, in the order of streams; with --orphans, STREAM or STREAM/ID
+    /// Those after this stream, in the order of streams
     #[arg(long, value_name = "STREAM")]
     pub(crate) after: Option<String>,
+    /// With --orphans: those after this input of the stream, too
+    #[arg(long, value_name = "ID", requires_all = ["orphans", "after"])]
+    pub(crate) after_id: Option<String>,
     /// Print JSON, one object a line
     #[arg(long)]
     pub(crate) json: bool,
@@ -142,6 +149,37 @@ pub(crate) struct RetryWorkflow {
     /// Why, for the books
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+    /// Who acts, for the books. Default: the user of the operating system
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+}
+
+/// `workflow drop`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DropInput {
+    /// The workflow's stream
+    #[arg(value_name = "STREAM")]
+    pub(crate) stream: String,
+    /// The id of a start, signal or cancel that waits
+    #[arg(long, value_name = "ID")]
+    pub(crate) input: String,
+    /// Why, for the books
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    /// Who acts, for the books. Default: the user of the operating system
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+}
+
+/// `workflow end`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EndWorkflow {
+    /// The workflow's stream
+    #[arg(value_name = "STREAM")]
+    pub(crate) stream: String,
+    /// Why: what the workflow failed for, and for the books
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
     /// Who acts, for the books. Default: the user of the operating system
     #[arg(long, value_name = "NAME")]
     pub(crate) actor: Option<String>,

@@ -6,8 +6,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
-    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
+    NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -51,6 +51,19 @@ impl Workflows for OpenStore {
 
     async fn retry_workflow(&self, stream: &Stream, actor: Actor) -> Result<bool, StoreError> {
         each!(self, open => open.retry_workflow(stream, actor).await)
+    }
+
+    async fn drop_input(
+        &self,
+        stream: &Stream,
+        input: &str,
+        actor: Actor,
+    ) -> Result<Dropped, StoreError> {
+        each!(self, open => open.drop_input(stream, input, actor).await)
+    }
+
+    async fn end_workflow(&self, stream: &Stream, actor: Actor) -> Result<EndedByHand, StoreError> {
+        each!(self, open => open.end_workflow(stream, actor).await)
     }
 
     async fn keep_inputs(&self, limit: usize, orphans_after: Span) -> Result<Kept, StoreError> {

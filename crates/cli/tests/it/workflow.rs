@@ -71,6 +71,29 @@ fn an_input_is_recorded_once_and_waits(books: &Books) {
     assert!(told.contains("waits for its start to be decided"), "{told}");
 }
 
+/// Streams and ids may have a slash, and a start may name a program that nobody has.
+fn what_nobody_decides_is_listed(books: &Books) {
+    for id in ["s/1", "s/2"] {
+        let signal = ["workflow", "signal", "trips/1", "approve", "--id", id];
+        assert_eq!(books.run(&signal).is_done().out, "recorded\n");
+    }
+    let orphans = |rest: &[&str]| {
+        let list = [&["workflow", "list", "--orphans", "--json"], rest].concat();
+        books.run(&list).is_done().out.lines().count()
+    };
+    assert_eq!(orphans(&[]), 2);
+    assert_eq!(orphans(&["--after", "trips"]), 2);
+    assert_eq!(orphans(&["--after", "trips/1"]), 0);
+    assert_eq!(orphans(&["--after", "trips/1", "--after-id", "s/1"]), 1);
+    books.run(&["workflow", "start", "t-1", "--workflow", "typo"]).is_done();
+    let list = ["workflow", "list", "--status", "waiting"];
+    let listed = books.run(&list).is_done().out.clone();
+    assert!(listed.contains("t-1") && listed.contains("typo"), "{listed}");
+    let drop = ["workflow", "drop", "t-1", "--input", "start", "--reason", "a typing error"];
+    books.run(&drop).is_done();
+    assert!(!books.run(&list).is_done().out.contains("t-1"));
+}
+
 fn what_breaks_a_rule_is_refused_by_name(books: &Books) {
     let says = |words: &[&str], code, why: &[&str]| {
         books.run(words).refuses(code, why);
@@ -92,10 +115,13 @@ fn what_breaks_a_rule_is_refused_by_name(books: &Books) {
 }
 
 fn a_program_that_judges_gives_the_exit_code(books: &Books) {
-    for (program, code) in [("true", Some(0)), ("false", Some(1)), ("./none", Some(2))] {
-        let said = books.run(&["workflow", "verify", "--", program]);
+    for (judge, code) in [("cat", Some(0)), ("cat > read; exit 1", Some(1)), ("exit 3", Some(2))] {
+        let said = books.run(&["workflow", "verify", "--", "sh", "-c", judge]);
         assert_eq!(said.code, code, "{said:?}");
     }
+    let said = books.run(&["workflow", "verify", "--", "cat"]);
+    assert_eq!(said.is_done().out, "{\"end\":{\"workflows\":0}}\n", "an empty store has an end");
+    assert_eq!(books.run(&["workflow", "verify", "--", "./none"]).code, Some(2));
 }
 
 fn one_that_is_set_aside_is_listed_and_taken_up_again(books: &Books) {
@@ -117,6 +143,80 @@ fn one_that_is_set_aside_is_listed_and_taken_up_again(books: &Books) {
     assert!(!books.run(&list).is_done().out.contains("t-1"));
     let told = books.run(&["workflow", "show", "t-1"]).is_done().out.clone();
     assert!(told.contains("waits for its start to be decided"), "{told}");
+}
+
+fn one_that_cannot_go_on_is_mended_by_hand(books: &Books) {
+    let drop = |id: &str| {
+        books.run(&["workflow", "drop", "t-1", "--input", id, "--reason", "sent by mistake"])
+    };
+    let end = || books.run(&["workflow", "end", "t-1", "--reason", "nobody will mend it"]);
+    drop("bad").refuses(1, &["no input \"bad\" of t-1 waits", "workflow show t-1"]);
+    end().refuses(1, &["no workflow \"t-1\""]);
+    assert_eq!(books.start("{}").is_done().out, "recorded\n");
+    end().refuses(1, &["waiting for its start", "workflow cancel"]);
+    let blank = ["workflow", "end", "t-1", "--reason", " "];
+    books.run(&blank).refuses(2, &["--reason: say why"]);
+    books.forge(
+        "DELETE FROM cf.input; \
+         INSERT INTO cf.event(stream, seq, kind, body, cause, commands, recorded_at) \
+         VALUES ('t-1', 1, 'start:trip', '', 'start', 0, 1767225600000000); \
+         INSERT INTO cf.stream(stream, workflow, version, status, head) \
+         VALUES ('t-1', 'trip', 1, 'running', 1)",
+    );
+    let signal = ["workflow", "signal", "t-1", "approve", "--id", "bad"];
+    assert_eq!(books.run(&signal).is_done().out, "recorded\n");
+    drop("bad").refuses(1, &["t-1 is not quarantined", "send another signal"]);
+    books.forge(
+        "UPDATE cf.stream SET status = 'quarantined', reason = 'it panicked', input = 'bad'; \
+         UPDATE cf.input SET workflow = NULL",
+    );
+    let told = books.run(&["workflow", "show", "t-1"]).is_done().out.clone();
+    assert!(told.contains("counterfoil workflow drop t-1 --input bad"), "{told}");
+    assert!(told.contains("counterfoil workflow end t-1"), "{told}");
+    assert_eq!(drop("bad").is_done().out, "input bad of t-1 is gone\n");
+    assert!(end().is_done().out.starts_with("t-1 has failed"));
+    let story = books.run(&["workflow", "show", "t-1", "--json"]).json();
+    assert_eq!((&story["status"], &story["head"]), (&"failed".into(), &2.into()));
+    books.run(&["audit", "--full"]).is_done();
+}
+
+/// A workflow that has issued more than a story tells says so, and where the rest is.
+fn what_is_left_out_of_a_story_is_said(books: &Books) {
+    let many = match books.schema {
+        Some(_) => "SELECT n FROM generate_series(0, 1004) AS g(n)",
+        None => {
+            "WITH RECURSIVE g(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM g WHERE n < 1004) \
+             SELECT n FROM g"
+        }
+    };
+    let time = 1_767_225_600_000_000_i64;
+    books.forge(&format!(
+        "INSERT INTO cf.event(stream, seq, kind, body, cause, commands, recorded_at) \
+         VALUES ('t-1', 1, 'start:trip', '', 'start', 1, {time}), \
+           ('t-1', 2, 'signal:x', '', 'a', 1005, {time}); \
+         INSERT INTO cf.outbox(command_id, stream, seq, idx, destination, kind, body, \
+           recorded_at) VALUES ('t-1:1:0', 't-1', 1, 0, 'bank', 'pay', '1', {time}); \
+         INSERT INTO cf.outbox(command_id, stream, seq, idx, destination, kind, body, \
+           recorded_at) SELECT 't-1:2:' || m.n, 't-1', 2, m.n, 'bank', 'pay', '1', {time} \
+           FROM ({many}) m; \
+         INSERT INTO cf.stream(stream, workflow, version, status, head) \
+         VALUES ('t-1', 'trip', 1, 'running', 2)"
+    ));
+    let show = |rest: &[&str]| books.run(&[&["workflow", "show", "t-1"], rest].concat());
+    let story = show(&["--json"]).json();
+    assert_eq!(story["commands"].as_array().unwrap().len(), 1000);
+    assert_eq!(story["commands"][0]["command_id"], "t-1:1:0");
+    assert_eq!(story["commands"][0]["state"], "missing", "not looked for in vain");
+    assert_eq!(story["commands_after"], "t-1:2:998");
+    let told = show(&[]).is_done().out.clone();
+    assert!(told.contains("counterfoil list --stream t-1 --after t-1:2:998"), "{told}");
+    let newest = show(&["--limit", "1", "--json"]).json();
+    assert_eq!(newest["commands"][0]["command_id"], "t-1:2:0");
+    assert_eq!(newest["earlier_commands"], true);
+    let told = show(&["--limit", "1"]).is_done().out.clone();
+    assert!(told.contains("earlier ones: counterfoil list --stream t-1"), "{told}");
+    let rest = books.run(&["list", "--stream", "t-1", "--after", "t-1:2:998", "--json"]);
+    assert_eq!(rest.is_done().out.lines().count(), 6);
 }
 
 macro_rules! on_both_stores {
@@ -141,8 +241,11 @@ macro_rules! on_both_stores {
 }
 
 on_both_stores! {
+    what_is_left_out_of_a_story_is_said
+    what_nobody_decides_is_listed
     an_input_is_recorded_once_and_waits
     what_breaks_a_rule_is_refused_by_name
     a_program_that_judges_gives_the_exit_code
     one_that_is_set_aside_is_listed_and_taken_up_again
+    one_that_cannot_go_on_is_mended_by_hand
 }

@@ -135,7 +135,12 @@ fn calls() -> Vec<Call> {
         (("POST", "/v1/workflows/{stream}/cancel"), (OPS, "t", r#"{"reason":"r"}"#), 200),
         (("POST", "/v1/workflows/{stream}/retry"), (OPS, "t", "{}"), 409),
         (("POST", "/v1/workflows/{stream}/retry"), (OPS, "u", "{}"), 404),
+        (("POST", "/v1/workflows/{stream}/drop"), (OPS, "u", r#"{"input":"i","reason":"r"}"#), 404),
+        (("POST", "/v1/workflows/{stream}/end"), (OPS, "t", r#"{"reason":"r"}"#), 409),
         (("GET", "/v1/workflows"), (EYE, "", ""), 200),
+        (("GET", "/v1/workflows?status=waiting"), (EYE, "", ""), 200),
+        (("GET", "/v1/orphans"), (EYE, "", ""), 200),
+        (("GET", "/v1/orphans?after_id=a"), (EYE, "", ""), 400),
         (("GET", "/v1/workflows/{stream}"), (EYE, "t", ""), 200),
         (("GET", "/v1/workflows/{stream}"), (EYE, "u", ""), 404),
     ]

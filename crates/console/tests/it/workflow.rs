@@ -2,10 +2,10 @@
 //!
 //! Guarantees: by operators only; the guard's rules have their problems. Does not: run a program.
 
-use counterfoil_core::domain::Stream;
-use counterfoil_core::domain::workflow::Program;
+use counterfoil_core::domain::workflow::{Program, Status};
+use counterfoil_core::domain::{Event, Kind, Span, Stream};
 use counterfoil_core::port::Workflows;
-use counterfoil_core::port::workflow::{Aside, Quarantine};
+use counterfoil_core::port::workflow::{Aside, Decision, Quarantine, Step};
 use serde_json::json;
 
 use crate::client::{Answered, request, send};
@@ -15,6 +15,7 @@ over_both_stores!(
     an_input_is_sent_once,
     what_breaks_a_rule_is_named,
     a_quarantined_one_is_taken_up_again,
+    one_that_cannot_go_on_is_mended_by_hand,
     a_list_goes_on_where_it_ended,
 );
 
@@ -84,6 +85,54 @@ async fn a_quarantined_one_is_taken_up_again<S: Workflows>(scene: Scene<S>) {
     say(&scene, OPS, "t-1/retry", retry).await.refused(409, "CF1043");
 }
 
+async fn one_that_cannot_go_on_is_mended_by_hand<S: Workflows>(scene: Scene<S>) {
+    let drop = r#"{"input":"bad","reason":"sent by mistake"}"#;
+    let end = r#"{"reason":"nobody will mend it"}"#;
+    for caller in [SHOP, EYE] {
+        say(&scene, caller, "t-1/drop", drop).await.refused(403, "CF1002");
+        say(&scene, caller, "t-1/end", end).await.refused(403, "CF1002");
+    }
+    say(&scene, OPS, "t-1/drop", drop).await.refused(404, "CF1045");
+    say(&scene, OPS, "t-1/end", end).await.refused(404, "CF1042");
+    say(&scene, OPS, "t-1/drop", r#"{"input":"bad"}"#).await.refused(422, "CF1011");
+    say(&scene, OPS, "t-1/end", "{}").await.refused(422, "CF1011");
+    say(&scene, OPS, "t-1/start", r#"{"workflow":"trip"}"#).await.says("recorded");
+    say(&scene, OPS, "t-1/end", end).await.refused(409, "CF1043");
+    let decided = |id: &str, kind: &str| Decision {
+        input: id.into(),
+        event: Event { kind: Kind::new(kind).unwrap(), body: Vec::new(), cause: None },
+        decided: None,
+        events: Vec::new(),
+        commands: Vec::new(),
+        timers: Vec::new(),
+        unset: Vec::new(),
+        cancel: Vec::new(),
+    };
+    let (of, program) = (Stream::new("t-1").unwrap(), Program::new("trip", 1).unwrap());
+    let begun = Step {
+        stream: of.clone(),
+        program: program.clone(),
+        expected_seq: 0,
+        at: scene.store.now().unwrap(),
+        decisions: vec![decided("start", "start:trip")],
+        status: Status::Running,
+        snapshot: None,
+        owner: "me".into(),
+        lease: Span::ZERO,
+    };
+    assert_eq!(scene.store.steps(vec![begun]).await.unwrap(), [Ok(())]);
+    say(&scene, OPS, "t-1/signal", r#"{"name":"n","id":"bad"}"#).await.says("recorded");
+    say(&scene, OPS, "t-1/drop", drop).await.refused(409, "CF1046");
+    let (reason, input) = ("it panicked".into(), "bad".into());
+    let quarantine = Quarantine { stream: of, program, expected_seq: 1, reason, input };
+    assert_eq!(scene.store.quarantine(quarantine).await.unwrap(), Aside::Workflow);
+    say(&scene, OPS, "t-1/drop", drop).await.says("done");
+    say(&scene, OPS, "t-1/end", end).await.says("done");
+    let story = scene.get("/v1/workflows/t-1", &[EYE]).await.json();
+    assert_eq!((&story["status"], &story["head"]), (&json!("failed"), &json!(2)));
+    say(&scene, OPS, "t-1/end", end).await.refused(409, "CF1043");
+}
+
 async fn a_list_goes_on_where_it_ended<S: Workflows>(scene: Scene<S>) {
     for name in ["a", "b", "c"] {
         let quarantine = Quarantine {
@@ -102,4 +151,19 @@ async fn a_list_goes_on_where_it_ended<S: Workflows>(scene: Scene<S>) {
     assert_eq!(page["next"], json!(null));
     let none = scene.get("/v1/workflows?status=running", &[EYE]).await.json();
     assert_eq!(none, json!({"workflows": [], "next": null}));
+    // What waits for a program that nobody has, and for a start that does not come.
+    say(&scene, OPS, "d/start", r#"{"workflow":"typo"}"#).await.says("recorded");
+    let waiting = scene.get("/v1/workflows?status=waiting", &[EYE]).await.json();
+    let one = &waiting["workflows"][0];
+    assert_eq!((&one["stream"], &one["workflow"]), (&json!("d"), &json!("typo")));
+    assert_eq!(one["status"], "waiting");
+    for id in ["s/1", "s/2"] {
+        let signal = json!({"name": "n", "id": id}).to_string();
+        say(&scene, OPS, "e%2Ff/signal", &signal).await.says("recorded");
+    }
+    let page = scene.get("/v1/orphans?limit=1", &[EYE]).await.json();
+    assert_eq!(page["next"], json!({"after": "e/f", "after_id": "s/1"}));
+    let rest = scene.get("/v1/orphans?after=e%2Ff&after_id=s%2F1", &[EYE]).await.json();
+    assert_eq!((&rest["inputs"][0]["id"], &rest["next"]), (&json!("s/2"), &json!(null)));
+    scene.get("/v1/orphans?after_id=x", &[EYE]).await.refused(400, "CF1026");
 }

@@ -261,7 +261,23 @@ const fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+/// Why an input was not given to its program: a person ended the workflow with it.
+pub const ENDED_BY_HAND: &str = "a person ended the workflow";
+
 impl Decided {
+    /// What a person said who ended a workflow that could not go on.
+    #[must_use]
+    pub fn by_hand(reason: &str) -> Self {
+        let end = Some(End::Failed(reason.to_owned()));
+        Self { ignored: Some(ENDED_BY_HAND.into()), end, ..Self::default() }
+    }
+
+    /// Whether a person ended the workflow, and not its program.
+    #[must_use]
+    pub const fn is_by_hand(&self) -> bool {
+        self.ignored.is_some() && self.end.is_some()
+    }
+
     /// Its text for the column; `None` if it says nothing.
     #[must_use]
     pub fn to_text(&self) -> Option<String> {

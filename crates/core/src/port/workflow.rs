@@ -6,23 +6,28 @@
 //! becomes an input in the transaction that writes it; an input of a workflow that cannot go on
 //! costs no look at those that can. It is not asked to know what a program decides.
 
+mod hand;
+mod list;
+mod page;
 mod plan;
 mod rule;
 
 use std::future::Future;
 
+pub use hand::{Dropped, EndByHand, EndedByHand};
+pub use list::{Carried, Issued, ListedWorkflow, WaitingInput, WorkflowFilter};
+pub use page::{Behind, DueLists, Placed};
 pub use plan::PlannedStep;
 pub use rule::{
-    EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB, SET_ASIDE_VERB, aside_reason,
-    canceller, due_page, expire_reason, keys,
+    DROP_VERB, END_VERB, EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB,
+    SET_ASIDE_VERB, aside_reason, canceller, drop_reason, expire_reason, keys,
 };
 
 use super::act::Actor;
 use super::store::{Recorded, Store, StoreError};
 use crate::domain::workflow::{InputKind, Program, Status};
 use crate::domain::{
-    Command, CommandId, Destination, Digest, Event, Kind, Micros, OrderingKey, ReceiptOutcome,
-    Span, Stream,
+    Command, CommandId, Destination, Event, Kind, Micros, ReceiptOutcome, Span, Stream,
 };
 
 /// An input to be written by this library, with the rights of a stranger.
@@ -261,74 +266,6 @@ pub struct Kept {
     pub more: bool,
 }
 
-/// Which workflows to list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WorkflowFilter {
-    /// Of this name.
-    pub name: Option<String>,
-    /// Of this status.
-    pub status: Option<Status>,
-    /// After this stream, in the order of streams.
-    pub after: Option<String>,
-    /// At most so many; the caller bounds it.
-    pub limit: usize,
-}
-
-/// A workflow in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedWorkflow {
-    /// Its stream, lossy where it is no UTF-8.
-    pub stream: String,
-    /// Its program, `name/version`; the name alone where it waits for its start to be decided.
-    pub program: String,
-    /// How far it is; `None` where its start waits.
-    pub status: Option<Status>,
-    /// The seq of its newest event.
-    pub head: i64,
-    /// Why it is quarantined.
-    pub reason: Option<String>,
-    /// The input on which it was quarantined.
-    pub input: Option<String>,
-    /// When it changed last.
-    pub changed_at: Option<Micros>,
-}
-
-/// An input that waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingInput {
-    /// The stream.
-    pub stream: String,
-    /// Its id.
-    pub id: String,
-    /// Its kind, as it stands.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// When it is due; `None`: at once.
-    pub due_at: Option<Micros>,
-    /// When it was written.
-    pub recorded_at: Micros,
-    /// `false`: it waits for a workflow that has not begun, or is quarantined.
-    pub is_served: bool,
-}
-
-/// A command that a workflow issued, as the outbox or its tombstone says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issued {
-    /// The seq of the decision.
-    pub seq: i64,
-    /// Its place in it.
-    pub idx: i64,
-    /// Its destination.
-    pub destination: String,
-    /// Its kind.
-    pub kind: String,
-    /// Its lane.
-    pub ordering_key: Option<OrderingKey>,
-    /// SHA-256 of its body; `None` if it was erased before its first claim.
-    pub digest: Option<Digest>,
-}
-
 /// A store that keeps workflows.
 pub trait Workflows: Store {
     /// Writes inputs by the rules of the guard, each by itself.
@@ -341,7 +278,8 @@ pub trait Workflows: Store {
     ) -> impl Future<Output = Result<Vec<Result<Recorded, InputRefused>>, StoreError>> + Send;
 
     /// Inputs that are due now: those at once by arrival, then those with a time by it, a page as
-    /// [`due_page`] makes it. Of a workflow whose start waits, the start comes first. Reads only.
+    /// [`DueLists`] makes it: of one workflow a timer that was due comes before what was recorded
+    /// later. Of a workflow whose start waits, the start comes first. Reads only.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -415,6 +353,31 @@ pub trait Workflows: Store {
         actor: Actor,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
+    /// Takes a start, signal or cancel away that no runner decides: its workflow is quarantined, or
+    /// did not begin. Recorded with the actor as [`DROP_VERB`] about its stream. Its id is free
+    /// again.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn drop_input(
+        &self,
+        stream: &Stream,
+        input: &str,
+        actor: Actor,
+    ) -> impl Future<Output = Result<Dropped, StoreError>> + Send;
+
+    /// Ends a quarantined workflow as failed, for the actor's reason, by an event that says so; its
+    /// timers go, and what else waits for it is ignored by the next runner. Recorded with the actor
+    /// as [`END_VERB`]. Nothing is undone, and what is on its way stays so.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn end_workflow(
+        &self,
+        stream: &Stream,
+        actor: Actor,
+    ) -> impl Future<Output = Result<EndedByHand, StoreError>> + Send;
+
     /// Gives inputs their workflow where it has come meanwhile, and takes orphaned signals and
     /// cancels away that are at least as old as `orphans_after`, each recorded as [`EXPIRE_VERB`]
     /// about its stream. Looks at `limit` at most, going on where the last call stopped; with
@@ -428,8 +391,8 @@ pub trait Workflows: Store {
         orphans_after: Span,
     ) -> impl Future<Output = Result<Kept, StoreError>> + Send;
 
-    /// Workflows that have begun or are quarantined, in the order of streams. One whose start waits
-    /// is told by [`Self::workflow`].
+    /// Workflows that have begun or are quarantined, or those whose start waits, in the order of
+    /// streams.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -6,8 +6,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
-    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
+    NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -17,7 +17,7 @@ use crate::workflow::input::Send;
 use crate::workflow::keep::Keep;
 use crate::workflow::quarantine::{LetGo, SetAside, TakeUp};
 use crate::workflow::step::Steps;
-use crate::workflow::{due, list};
+use crate::workflow::{due, hand, list};
 
 /// One statement that reads.
 macro_rules! glance {
@@ -69,6 +69,22 @@ impl Workflows for PostgresStore {
     async fn retry_workflow(&self, stream: &Stream, actor: Actor) -> Result<bool, StoreError> {
         act::check(&actor)?;
         self.write(TakeUp { store: &self.inner, stream: stream.clone(), actor }).await
+    }
+
+    async fn drop_input(
+        &self,
+        stream: &Stream,
+        input: &str,
+        actor: Actor,
+    ) -> Result<Dropped, StoreError> {
+        act::check(&actor)?;
+        let (store, stream, input) = (&*self.inner, stream.clone(), input.to_owned());
+        self.write(hand::Drop { store, stream, input, actor }).await
+    }
+
+    async fn end_workflow(&self, stream: &Stream, actor: Actor) -> Result<EndedByHand, StoreError> {
+        act::check(&actor)?;
+        self.write(hand::End::new(&self.inner, stream.clone(), actor)?).await
     }
 
     async fn keep_inputs(&self, limit: usize, orphans_after: Span) -> Result<Kept, StoreError> {

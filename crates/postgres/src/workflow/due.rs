@@ -1,13 +1,14 @@
 //! Finds inputs that are due, and what a runner must know to decide them.
 //!
-//! Guarantees: reads only, in one round trip; what is due at once comes in order of arrival, then
-//! what has a time, by it; however much comes at once, a quarter of a page is for what has a time.
-//! Does not: mend; what cannot be read, or waits for somebody else by now, is noted for the upkeep.
+//! Guarantees: reads only, in one round trip, or two where more is due than a page holds; what is
+//! due at once comes in order of arrival, then what has a time, by it, and of one workflow whatever
+//! was due first; however much comes at once, a quarter of a page is for what has a time. Does not:
+//! mend; what cannot be read, or waits for somebody else by now, is noted for the upkeep.
 
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to};
 use counterfoil_core::domain::{Destination, Kind, Micros, ReceiptOutcome, Stream};
 use counterfoil_core::port::workflow::{
-    DueFrom, DueInput, ReceiptRead, Snapshot, Standing, due_page, keys,
+    Behind, DueFrom, DueInput, DueLists, Placed, ReceiptRead, Snapshot, Standing, keys,
 };
 use tokio_postgres::Row;
 
@@ -18,8 +19,12 @@ use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
 const DUE: Statement = statement!("input_due_now");
+const BEHIND: Statement = statement!("input_behind");
 const NEXT: Statement = statement!("input_next");
 const STANDING: Statement = statement!("stream_with_snapshot");
+
+/// Bodies beyond so many bytes make a page short: as `input_due_now.sql` says, 32 MiB.
+const PAGE_BYTES: usize = 32 * 1024 * 1024;
 
 /// A page of inputs that are due.
 pub(crate) async fn due(
@@ -29,12 +34,16 @@ pub(crate) async fn due(
 ) -> Result<Vec<DueInput>, Failure> {
     let limit = i64::try_from(from.limit).unwrap_or(i64::MAX);
     let rows = tx.query(DUE, &[&keys(&from.programs), &from.owner, &limit]).await?;
-    let (mut at_once, mut timed) = (Vec::new(), Vec::new());
+    let (mut at_once, mut timed) = (List::default(), List::default());
     for row in &rows {
+        let due_at = time(row, 5);
+        let list = if due_at.is_some() { &mut timed } else { &mut at_once };
+        list.rows += 1;
+        list.bytes += bytes(row, 4).map_or(0, <[u8]>::len);
         match read(row) {
             Some(input) if flag(row, 10) => {
-                let has_time = time(row, 5).is_some();
-                if has_time { timed.push(input) } else { at_once.push(input) }
+                let at = due_at.or_else(|| time(row, 20)).unwrap_or_default();
+                list.placed.push(Placed { at, arrival: int(row, 21).unwrap_or(0), input });
             }
             readable => {
                 let at = |at| string(row, at).unwrap_or_default();
@@ -42,7 +51,38 @@ pub(crate) async fn due(
             }
         }
     }
-    Ok(due_page(at_once, timed, from.limit))
+    let lists = DueLists::new(at_once.cut(from.limit), timed.cut(from.limit), from.limit);
+    let questions = lists.questions();
+    let behind =
+        if questions.is_empty() { Vec::new() } else { stand_behind(tx, &questions).await? };
+    Ok(lists.page(&behind))
+}
+
+/// What is due at once, or has a time.
+#[derive(Default)]
+struct List {
+    placed: Vec<Placed>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl List {
+    /// The same, and whether more may be due.
+    fn cut(self, limit: usize) -> (Vec<Placed>, bool) {
+        let is_cut = self.rows >= limit || self.bytes > PAGE_BYTES;
+        (self.placed, is_cut)
+    }
+}
+
+/// Of each whether an input that was to come before another one stands behind what was read.
+async fn stand_behind(tx: &Tx<'_>, asked: &[Behind]) -> Result<Vec<bool>, Failure> {
+    let streams: Vec<&str> = asked.iter().map(|one| one.stream.as_str()).collect();
+    let timed: Vec<bool> = asked.iter().map(|one| one.is_timed).collect();
+    let times: Vec<i64> = asked.iter().map(|one| one.after.0.get()).collect();
+    let arrivals: Vec<i64> = asked.iter().map(|one| one.after.1).collect();
+    let before: Vec<i64> = asked.iter().map(|one| one.before.get()).collect();
+    let rows = tx.query(BEHIND, &[&streams, &timed, &times, &arrivals, &before]).await?;
+    Ok(rows.iter().map(|row| flag(row, 0)).collect())
 }
 
 /// The input; `None` where it cannot be read.

@@ -10,7 +10,7 @@ use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{InputRefused, NewInput};
 
 use crate::failure::Failure;
-use crate::row::{bytes, int, string, text};
+use crate::row::{bytes, flag, int, string, text};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 use crate::work::Work;
@@ -81,8 +81,14 @@ impl Send {
             };
             let kind = input.kind.event_kind(&input.name);
             // Decided ones keep no difference between an empty body and none.
-            let body = input.body.as_deref().unwrap_or_default();
-            let is_same = text(row, 1) == Some(&kind) && bytes(row, 2).unwrap_or_default() == body;
+            let is_decided = flag(row, 3);
+            let (stands, sent) = (bytes(row, 2), input.body.as_deref());
+            let is_same_body = if is_decided {
+                stands.unwrap_or_default() == sent.unwrap_or_default()
+            } else {
+                stands == sent
+            };
+            let is_same = text(row, 1) == Some(&kind) && is_same_body;
             same[place] = Some(is_same);
         }
         same.into_iter()

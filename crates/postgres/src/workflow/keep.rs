@@ -171,7 +171,7 @@ impl Keep<'_> {
         let said: Vec<(String, String)> = gone.iter().map(said).collect();
         try_join_all(said.iter().map(|(stream, why)| async move {
             let action = Action { verb: EXPIRE_VERB, about: stream, actor: EXPIRE_ACTOR };
-            insert_action(group, &action, Some(why), (Some("waiting"), "expired")).await
+            insert_action(group, &action, Some(why), (Some("waiting"), "gone")).await
         }))
         .await?;
         Ok(gone.len())

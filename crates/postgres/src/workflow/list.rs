@@ -5,7 +5,9 @@
 
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{OrderingKey, Stream};
-use counterfoil_core::port::workflow::{Issued, ListedWorkflow, WaitingInput, WorkflowFilter};
+use counterfoil_core::port::workflow::{
+    Carried, Issued, ListedWorkflow, WaitingInput, WorkflowFilter,
+};
 use tokio_postgres::Row;
 
 use crate::failure::Failure;
@@ -16,6 +18,7 @@ use crate::tx::Tx;
 
 const LIST: Statement = statement!("stream_list");
 const LIST_OPEN: Statement = statement!("stream_list_open");
+const LIST_WAITING: Statement = statement!("stream_list_waiting");
 const ROW: Statement = statement!("stream_row");
 const KNOWN: Statement = statement!("stream_known");
 const OF_STREAM: Statement = statement!("input_of_stream");
@@ -33,11 +36,28 @@ pub(crate) async fn workflows(
 ) -> Result<Vec<ListedWorkflow>, Failure> {
     let after = asked(filter.after.as_deref().unwrap_or_default());
     let name = filter.name.as_deref().map(asked);
+    if filter.is_waiting {
+        let rows = tx.query(LIST_WAITING, &[&after, &name, &most(filter.limit)]).await?;
+        return Ok(rows.iter().map(listed_waiting).collect());
+    }
     let status = filter.status.map(Status::name);
     let is_open = filter.status.is_some_and(|status| status != Status::Completed);
     let list = if is_open { LIST_OPEN } else { LIST };
     let rows = tx.query(list, &[&after, &name, &status, &most(filter.limit)]).await?;
     Ok(rows.iter().map(listed).collect())
+}
+
+/// A workflow in the columns of `stream_list_waiting.sql`.
+fn listed_waiting(row: &Row) -> ListedWorkflow {
+    ListedWorkflow {
+        stream: string(row, 0).unwrap_or_default(),
+        program: string(row, 1).unwrap_or_default(),
+        status: None,
+        head: 0,
+        reason: None,
+        input: None,
+        changed_at: time(row, 2),
+    }
 }
 
 /// A workflow in the columns of `stream_list.sql`.
@@ -112,6 +132,13 @@ pub(crate) async fn issued(
         kind: string(row, 3).unwrap_or_default(),
         ordering_key: text(row, 4).and_then(|key| OrderingKey::from_bytes(key.as_bytes()).ok()),
         digest: digest(row, 5),
+        carried: string(row, 6).map(|content_type| Carried {
+            content_type,
+            headers: string(row, 7),
+            core_digest: string(row, 8),
+            not_before: time(row, 9),
+            expires_at: time(row, 10),
+        }),
     };
     Ok(rows.iter().map(issued).collect())
 }

@@ -9,8 +9,8 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
-    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
+    NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -19,7 +19,7 @@ use crate::act::check_actor;
 use crate::workflow::keep::Keep;
 use crate::workflow::quarantine::{SetAside, TakeUp};
 use crate::workflow::step::{LetGo, Steps};
-use crate::workflow::{due, input, list};
+use crate::workflow::{due, hand, input, list};
 
 impl Workflows for SqliteStore {
     async fn send_inputs(
@@ -67,6 +67,22 @@ impl Workflows for SqliteStore {
     async fn retry_workflow(&self, stream: &Stream, actor: Actor) -> Result<bool, StoreError> {
         check_actor(&actor)?;
         self.inner.queue.commit(TakeUp { stream: stream.clone(), actor }).await
+    }
+
+    async fn drop_input(
+        &self,
+        stream: &Stream,
+        input: &str,
+        actor: Actor,
+    ) -> Result<Dropped, StoreError> {
+        check_actor(&actor)?;
+        let (stream, input) = (stream.clone(), input.to_owned());
+        self.inner.queue.commit(hand::Drop { stream, input, actor }).await
+    }
+
+    async fn end_workflow(&self, stream: &Stream, actor: Actor) -> Result<EndedByHand, StoreError> {
+        check_actor(&actor)?;
+        self.inner.queue.commit(hand::End::new(stream.clone(), actor)?).await
     }
 
     async fn keep_inputs(&self, limit: usize, orphans_after: Span) -> Result<Kept, StoreError> {

@@ -1,25 +1,20 @@
 //! Finds inputs that are due, and what a runner must know to decide them.
 //!
 //! Guarantees: reads only; what is due at once comes in order of arrival, then what has a time, by
-//! it; however much comes at once, a quarter of a page is for what has a time; what cannot be read
-//! costs no other its place. Does not: set it aside; it is noted for the upkeep.
+//! it, and of one workflow whatever was due first; however much comes at once, a quarter of a page
+//! is for what has a time; what cannot be read costs no other its place. Does not: set it aside; it
+//! is noted for the upkeep.
 
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to};
 use counterfoil_core::domain::{Destination, Kind, Micros, ReceiptOutcome, Stream};
 use counterfoil_core::port::workflow::{
-    DueFrom, DueInput, ReceiptRead, Snapshot, Standing, due_page, keys,
+    Behind, DueFrom, DueInput, DueLists, Placed, ReceiptRead, Snapshot, Standing, keys,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::keep::InputCursor;
-use crate::row::{bytes, int, lossy};
+use crate::row::{bytes, int, lossy, time};
 use crate::sql::Sql;
-
-/// An input with its place in the page: due time, then arrival.
-struct Placed {
-    at: (Option<i64>, i64),
-    input: DueInput,
-}
 
 /// A page of inputs that are due.
 pub(crate) fn due(
@@ -31,17 +26,33 @@ pub(crate) fn due(
     let keys = keys(&from.programs);
     let at_once = page(store, Sql::InputAtOnce, (from, &keys), cursor, now)?;
     let timed = page(store, Sql::InputTimed, (from, &keys), cursor, now)?;
-    let page = due_page(at_once, timed, from.limit);
-    Ok(page.into_iter().map(|placed| placed.input).collect())
+    let lists = DueLists::new(at_once, timed, from.limit);
+    let behind = lists.questions();
+    let behind = behind.iter().map(|asked| stands_behind(store, asked));
+    let behind: Vec<bool> = behind.collect::<rusqlite::Result<_>>()?;
+    Ok(lists.page(&behind))
 }
 
+/// Whether an input that was to come before another one stands behind what was read.
+fn stands_behind(store: &Connection, asked: &Behind) -> rusqlite::Result<bool> {
+    let Behind { stream, is_timed, after, before } = asked;
+    let (stream, (due_at, arrival), before) = (stream.as_str(), after, before.get());
+    if *is_timed {
+        let mut behind = store.prepare_cached(Sql::InputTimedBehind.text())?;
+        return behind.exists(params![stream, due_at.get(), arrival, before]);
+    }
+    let mut behind = store.prepare_cached(Sql::InputAtOnceBehind.text())?;
+    behind.exists(params![stream, arrival, before])
+}
+
+/// The first that are due, and whether more may be.
 fn page(
     store: &Connection,
     sql: Sql,
     (from, keys): (&DueFrom, &[String]),
     cursor: &InputCursor,
     now: Micros,
-) -> rusqlite::Result<Vec<Placed>> {
+) -> rusqlite::Result<(Vec<Placed>, bool)> {
     let mut page = Vec::new();
     for key in keys {
         let mut statement = store.prepare_cached(sql.text())?;
@@ -59,9 +70,12 @@ fn page(
             }
         }
     }
-    page.sort_by_key(|placed| placed.at);
-    page.truncate(from.limit);
-    Ok(page)
+    match sql {
+        Sql::InputTimed => page.sort_by_key(|one: &Placed| (one.at, one.arrival)),
+        _ => page.sort_by_key(|one| one.arrival),
+    }
+    let is_cut = page.len() >= from.limit;
+    Ok((page, is_cut))
 }
 
 /// The input; `None` where it cannot be read.
@@ -76,9 +90,9 @@ fn read(store: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<Placed>> {
         _ => None,
     };
     let body = bytes(row, 5)?.unwrap_or_default().to_vec();
-    let at = (int(row, 6)?, int(row, 0)?.unwrap_or(0));
+    let (at, arrival) = (time(row, 6)?.unwrap_or_default(), int(row, 0)?.unwrap_or(0));
     let input = DueInput { stream, id, kind, name, body, standing, receipt };
-    Ok(Some(Placed { at, input }))
+    Ok(Some(Placed { at, arrival, input }))
 }
 
 /// Stream, id, kind and name in four columns from `at`; `None` where one cannot be read.

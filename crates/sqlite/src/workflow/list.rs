@@ -5,7 +5,9 @@
 
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{CommandId, Digest, OrderingKey, Stream};
-use counterfoil_core::port::workflow::{Issued, ListedWorkflow, WaitingInput, WorkflowFilter};
+use counterfoil_core::port::workflow::{
+    Carried, Issued, ListedWorkflow, WaitingInput, WorkflowFilter,
+};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::keep::Starts;
@@ -19,11 +21,28 @@ pub(crate) fn workflows(
 ) -> rusqlite::Result<Vec<ListedWorkflow>> {
     let after = filter.after.as_deref().unwrap_or_default();
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+    if filter.is_waiting {
+        let mut list = store.prepare_cached(Sql::StreamListWaiting.text())?;
+        return list.query_map(params![after, filter.name, limit], listed_waiting)?.collect();
+    }
     let is_open = filter.status.is_some_and(|status| status != Status::Completed);
     let sql = if is_open { Sql::StreamListOpen } else { Sql::StreamList };
     let mut list = store.prepare_cached(sql.text())?;
     let status = filter.status.map(Status::name);
     list.query_map(params![after, filter.name, status, limit], listed)?.collect()
+}
+
+/// A workflow in the columns of `stream_list_waiting.sql`.
+fn listed_waiting(row: &Row<'_>) -> rusqlite::Result<ListedWorkflow> {
+    Ok(ListedWorkflow {
+        stream: lossy(row, 0)?.unwrap_or_default(),
+        program: lossy(row, 1)?.unwrap_or_default(),
+        status: None,
+        head: 0,
+        reason: None,
+        input: None,
+        changed_at: time(row, 2)?,
+    })
 }
 
 /// A workflow in the columns of `stream_list.sql`.
@@ -152,7 +171,7 @@ fn one_issued(
 ) -> rusqlite::Result<Option<Issued>> {
     let place = usize::try_from(idx).unwrap_or(usize::MAX);
     let Ok(id) = CommandId::of_decision(stream, seq, place) else { return Ok(None) };
-    let issued = |row: &Row<'_>, digest: Option<Digest>| {
+    let issued = |row: &Row<'_>, digest: Option<Digest>, carried: Option<Carried>| {
         let key = bytes(row, 2)?.and_then(|bytes| OrderingKey::from_bytes(bytes).ok());
         Ok::<_, rusqlite::Error>(Issued {
             seq,
@@ -161,6 +180,7 @@ fn one_issued(
             kind: lossy(row, 1)?.unwrap_or_default(),
             ordering_key: key,
             digest,
+            carried,
         })
     };
     let mut outbox = store.prepare_cached(Sql::OutboxIssued.text())?;
@@ -168,11 +188,23 @@ fn one_issued(
         let is_erased: bool = row.get(4)?;
         let of_body = || Ok::<_, rusqlite::Error>(bytes(row, 3)?.map(Digest::of));
         let digest = if is_erased { digest(row, 5)? } else { of_body()? };
-        issued(row, digest)
+        let carried = if is_erased { None } else { Some(carried(row, 6)?) };
+        issued(row, digest, carried)
     });
     if let Some(found) = found.optional()? {
         return Ok(Some(found));
     }
     let mut archived = store.prepare_cached(Sql::ArchivedRow.text())?;
-    archived.query_row([id.as_str()], |row| issued(row, digest(row, 3)?)).optional()
+    archived.query_row([id.as_str()], |row| issued(row, digest(row, 3)?, None)).optional()
+}
+
+/// What a command carries in five columns from `at`.
+fn carried(row: &Row<'_>, at: usize) -> rusqlite::Result<Carried> {
+    Ok(Carried {
+        content_type: lossy(row, at)?.unwrap_or_default(),
+        headers: lossy(row, at + 1)?,
+        core_digest: lossy(row, at + 2)?,
+        not_before: time(row, at + 3)?,
+        expires_at: time(row, at + 4)?,
+    })
 }

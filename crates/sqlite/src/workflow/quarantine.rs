@@ -110,8 +110,8 @@ impl Work for TakeUp {
         }
         let action = Action { verb: RETRY_VERB, about: stream, actor: &self.actor.name };
         let reason = Some(self.actor.reason.as_str()).filter(|reason| !reason.is_empty());
-        let (before, after) = (Status::Quarantined.name(), Status::Running.name());
-        insert_action(group, &action, reason, (Some(before), after))?;
+        let after = if never_began { "waiting" } else { Status::Running.name() };
+        insert_action(group, &action, reason, (Some(Status::Quarantined.name()), after))?;
         Ok(true)
     }
 

@@ -93,7 +93,7 @@ reasons! {
     "input" ["workflow"], &[Null],
         "one that is set aside is adopted by the upkeep of inputs"
     "input" ["recorded_at"], TIMES,
-        "when it came is for people, and for the upkeep that lets orphans expire"
+        "when it came is for people, for its turn among timers, and for orphans that expire"
     "lane" [], &[],
         "all commands of the lane are archived: whatever number comes next is free"
     "lane" ["last"], &[Less, More],

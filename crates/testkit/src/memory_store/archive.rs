@@ -12,14 +12,25 @@ use counterfoil_core::port::archive::{
     ActionRow, Archive, Buried, EndedPage, Entry, Erased, Kept, SealChange, Tombstone,
 };
 use counterfoil_core::port::store::StoreError;
-use counterfoil_core::port::workflow::{EXPIRE_VERB, RETRY_VERB, SET_ASIDE_VERB};
+use counterfoil_core::port::workflow::{
+    DROP_VERB, END_VERB, EXPIRE_VERB, RETRY_VERB, SET_ASIDE_VERB,
+};
 
 use super::MemoryStore;
 use super::rows::{self, Rows};
 
 /// What is done to others, which may be called like a command: destinations, the store, workflows.
-const ELSEWHERE: [&str; 7] =
-    ["pause", "resume", "restored", "reseal", RETRY_VERB, EXPIRE_VERB, SET_ASIDE_VERB];
+const ELSEWHERE: [&str; 9] = [
+    "pause",
+    "resume",
+    "restored",
+    "reseal",
+    RETRY_VERB,
+    END_VERB,
+    EXPIRE_VERB,
+    SET_ASIDE_VERB,
+    DROP_VERB,
+];
 /// How many rows a page looks at for each that it may hold.
 const LOOKS: usize = 4;
 

@@ -7,8 +7,8 @@ use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to,
 use counterfoil_core::domain::{Event, EventRow, Micros, Span, Stream};
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
-    DueFrom, DueInput, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept, NewInput, ReceiptRead,
-    WaitingInput, due_page, expire_reason,
+    Behind, DueFrom, DueInput, DueLists, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept, NewInput,
+    Placed, ReceiptRead, WaitingInput, expire_reason,
 };
 
 use super::rows::{InputEntry, InputId, Rows, StreamEntry};
@@ -150,9 +150,23 @@ impl Rows {
             .filter(|(at, _)| !self.streams.get(&at.0).is_some_and(is_held))
             .collect();
         due.sort_by_key(|(_, input)| (input.due_at, input.arrival));
-        let (at_once, timed) = due.into_iter().partition(|(_, input)| input.due_at.is_none());
-        let page = due_page(at_once, timed, from.limit).into_iter();
-        page.filter_map(|(at, input)| self.due_input(at, input)).collect()
+        let placed = |(at, input): &(&InputId, &InputEntry)| {
+            let (due_at, arrival) = (input.due_at, input.arrival);
+            let input = self.due_input(at, input)?;
+            let at = due_at.unwrap_or(self.inputs[*at].recorded_at);
+            Some(Placed { at, arrival, input })
+        };
+        let (at_once, timed): (Vec<_>, Vec<_>) =
+            due.iter().partition(|(_, input)| input.due_at.is_none());
+        let first = |of: &[(&InputId, &InputEntry)]| {
+            // As a database reads: no more than a page.
+            let placed = of.iter().take(from.limit).filter_map(placed);
+            (placed.collect(), of.len() > from.limit)
+        };
+        let lists = DueLists::new(first(&at_once), first(&timed), from.limit);
+        let behind: Vec<bool> =
+            lists.questions().iter().map(|asked| stands_behind(&at_once, &timed, asked)).collect();
+        lists.page(&behind)
     }
 
     fn due_input(&self, (stream, id): &InputId, input: &InputEntry) -> Option<DueInput> {
@@ -253,6 +267,22 @@ impl Rows {
         let waiting = self.inputs.iter().filter(|(at, _)| after.is_none_or(|after| *at > after));
         waiting.filter(|(at, _)| fits(&at.0)).take(limit).map(told).collect()
     }
+}
+
+/// Whether an input that was to come before another one is behind what was read.
+fn stands_behind(
+    at_once: &[(&InputId, &InputEntry)],
+    timed: &[(&InputId, &InputEntry)],
+    asked: &Behind,
+) -> bool {
+    let list = if asked.is_timed { timed } else { at_once };
+    list.iter().any(|(at, input)| {
+        let is_behind = match input.due_at {
+            Some(due) => (due, input.arrival) > asked.after && due < asked.before,
+            None => input.arrival > asked.after.1 && input.recorded_at <= asked.before,
+        };
+        at.0 == asked.stream.as_str() && is_behind
+    })
 }
 
 fn is_of(input: &InputEntry, programs: &[Program]) -> bool {

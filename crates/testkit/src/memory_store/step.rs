@@ -203,17 +203,22 @@ impl Rows {
         }
         (row.status, row.changed_at) = (Status::Running, now);
         (row.reason, row.input) = (None, None);
+        let mut after = Status::Running.name();
         if !self.is_begun(name) {
             self.streams.remove(name);
             self.forget_pointers(name);
+            after = "waiting";
         }
         self.serve(name);
-        let change = (Status::Quarantined.name(), Status::Running.name());
+        let change = (Status::Quarantined.name(), after);
         self.record_act((RETRY_VERB, name), change, &actor.name, &actor.reason, now);
         true
     }
 
     pub(super) fn workflows(&self, filter: &WorkflowFilter) -> Vec<ListedWorkflow> {
+        if filter.is_waiting {
+            return self.waiting_workflows(filter);
+        }
         let later = |stream: &String| filter.after.as_ref().is_none_or(|after| stream > after);
         let fits = |row: &StreamEntry| {
             filter.name.as_ref().is_none_or(|name| row.program.name() == name)
@@ -221,6 +226,33 @@ impl Rows {
         };
         let found = self.streams.iter().filter(|(stream, row)| later(stream) && fits(row));
         found.take(filter.limit).map(|(stream, row)| row.listed(stream)).collect()
+    }
+
+    /// Those whose start waits, each by the start that came first.
+    fn waiting_workflows(&self, filter: &WorkflowFilter) -> Vec<ListedWorkflow> {
+        let mut first = std::collections::BTreeMap::new();
+        for ((stream, _), input) in &self.inputs {
+            let is_later = filter.after.as_ref().is_none_or(|after| stream > after);
+            let is_of = filter.name.as_ref().is_none_or(|name| *name == input.name);
+            // What waits for a name alone is a start.
+            let waits = input.workflow.as_ref().is_some_and(|of| !of.contains('/'));
+            if is_later && is_of && waits {
+                let first = first.entry(stream).or_insert(input);
+                if input.arrival < first.arrival {
+                    *first = input;
+                }
+            }
+        }
+        let listed = first.into_iter().map(|(stream, input)| ListedWorkflow {
+            stream: stream.clone(),
+            program: input.name.clone(),
+            status: None,
+            head: 0,
+            reason: None,
+            input: None,
+            changed_at: Some(input.recorded_at),
+        });
+        listed.take(filter.limit).collect()
     }
 
     pub(super) fn workflow(&self, stream: &str) -> Option<ListedWorkflow> {

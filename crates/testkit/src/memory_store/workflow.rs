@@ -6,8 +6,9 @@ use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Digest, Micros, OutboxRow, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
-    Aside, DueFrom, DueInput, InputRefused, Issued, Kept, ListedWorkflow, NewInput, Quarantine,
-    Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    Aside, Carried, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept,
+    ListedWorkflow, NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput,
+    WorkflowFilter,
 };
 use counterfoil_core::port::{Actor, Workflows};
 
@@ -80,6 +81,26 @@ impl Workflows for MemoryStore {
         })
     }
 
+    async fn drop_input(
+        &self,
+        stream: &Stream,
+        input: &str,
+        actor: Actor,
+    ) -> Result<Dropped, StoreError> {
+        self.write(|rows, now| {
+            let done = rows.drop_input(stream, input, &actor, now);
+            (done, done == Dropped::Done)
+        })
+    }
+
+    async fn end_workflow(&self, stream: &Stream, actor: Actor) -> Result<EndedByHand, StoreError> {
+        self.write(|rows, now| {
+            let done = rows.end_workflow(stream, &actor, now);
+            let changed = done == Ok(EndedByHand::Done);
+            (done, changed)
+        })?
+    }
+
     async fn keep_inputs(&self, limit: usize, orphans_after: Span) -> Result<Kept, StoreError> {
         self.write(|rows, now| rows.keep_inputs(limit, orphans_after, now))
     }
@@ -125,6 +146,7 @@ impl Rows {
                 kind: tomb.kind.clone(),
                 ordering_key: ordering_key.and_then(|key| key.try_into().ok()),
                 digest: Some(tomb.digest),
+                carried: None,
             })
         });
         let mut all: Vec<_> = open.chain(archived).filter(|it| (it.seq, it.idx) > after).collect();
@@ -147,6 +169,13 @@ impl Rows {
                 Some(_) => kept().map(|(digest, _)| digest),
                 None => Some(Digest::of(&row.body)),
             },
+            carried: entry.erased_at.is_none().then(|| Carried {
+                content_type: row.content_type.clone(),
+                headers: row.headers.clone(),
+                core_digest: row.core_digest.clone(),
+                not_before: row.not_before,
+                expires_at: row.expires_at,
+            }),
         })
     }
 }

@@ -186,8 +186,20 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
     async fn set_aside(&mut self) {
         let of = self.dice.pick(&STREAMS);
         let row = self.memory.workflow(of).await.unwrap();
+        let actor = || Actor { name: "ann".into(), reason: "mended".into() };
+        if self.dice.one_in(4) {
+            let id = self.dice.pick(&["start", "a", "b", "receipt:1:0", "timer:1:late"]);
+            let memory = self.memory.drop_input(&stream(of), id, actor()).await;
+            assert_eq!(self.store.drop_input(&stream(of), id, actor()).await, memory, "{of} {id}");
+            return;
+        }
+        if self.dice.one_in(6) {
+            let memory = self.memory.end_workflow(&stream(of), actor()).await;
+            assert_eq!(self.store.end_workflow(&stream(of), actor()).await, memory, "{of}");
+            return;
+        }
         if self.dice.one_in(2) {
-            let actor = Actor { name: "ann".into(), reason: "mended".into() };
+            let actor = actor();
             let memory = self.memory.retry_workflow(&stream(of), actor.clone()).await;
             assert_eq!(self.store.retry_workflow(&stream(of), actor).await, memory, "{of}");
             return;
@@ -235,7 +247,8 @@ impl<H: WorkflowHands<Store: Audited>> Both<H> {
         assert_eq!(store.due_inputs(from.clone()).await, memory.due_inputs(from).await);
         let status = self.dice.pick(&[None, Some(Status::Running), Some(Status::Quarantined)]);
         let name = self.dice.pick(&[None, Some("trip".to_owned())]);
-        let filter = WorkflowFilter { name, status, after: None, limit: 2 };
+        let is_waiting = self.dice.one_in(3);
+        let filter = WorkflowFilter { name, status, is_waiting, after: None, limit: 2 };
         assert_eq!(store.workflows(filter.clone()).await, memory.workflows(filter).await);
         let orphans = memory.waiting_inputs(None, None, 9).await;
         assert_eq!(store.waiting_inputs(None, None, 9).await, orphans);

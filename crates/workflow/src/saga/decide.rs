@@ -9,9 +9,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::step::{SoFar, Undo};
-use super::{Phase, Progress, Saga, SagaEvent, Stage, Step, UNDO, UNDO_AGAIN, UNDONE};
+use super::{
+    Phase, Progress, STEP_TIMER, Saga, SagaEvent, Stage, Step, UNDO, UNDO_AGAIN, UNDONE,
+    WAIT_TIMER, bound,
+};
 use crate::decision::{Decision, Unnamed};
 use crate::input::{Input, Receipt, What};
+use crate::limits::clipped;
 
 /// The timer of the whole saga.
 const WHOLE: &str = "saga";
@@ -67,6 +71,14 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
                 return self.change(|decision| decision.fail(why));
             }
         };
+        if let Some(bytes) = bound::too_long(&start) {
+            let (name, max) = (&self.saga.name, bound::VALUE_BYTES_MAX);
+            let why = format!(
+                "the start of {name} has {bytes} bytes as JSON; at most {max}: keep it elsewhere \
+                 and start with where it is"
+            );
+            return self.change(|decision| decision.fail(why));
+        }
         self.happen(SagaEvent::Began { start });
         if let Some(within) = self.saga.within {
             self.change(|decision| decision.timer_after(WHOLE, within));
@@ -132,6 +144,7 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
     }
 
     fn refuse(&mut self, label: &str, reason: String) {
+        let reason = clipped(reason);
         let told = format!("{label} was refused: {reason}");
         self.happen(SagaEvent::Refused { step: label.into(), reason });
         self.set_back(told);
@@ -152,7 +165,8 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
     fn complete(&mut self) {
         let results = std::mem::take(&mut self.state.results);
         let results: serde_json::Map<_, _> = results.into_iter().collect();
-        self.change(|decision| decision.unset(WHOLE).complete(Value::Object(results)));
+        let results = bound::results(results);
+        self.change(|decision| decision.unset(WHOLE).complete(results));
     }
 
     fn hear_of(&mut self, receipt: &Receipt) {
@@ -166,6 +180,8 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
         self.change(|decision| decision.unset(step_timer(label)));
         if receipt.is_done() {
             let result = value(receipt.result.as_deref());
+            // The event of the receipt holds it, whatever its length.
+            let result = if bound::too_long(&result).is_some() { Value::Null } else { result };
             self.happen(SagaEvent::Done { step: label.into(), result });
         } else {
             let reason = reason(receipt);
@@ -197,9 +213,11 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
         };
         let late = if timer == WHOLE {
             "the deadline of the saga has passed".into()
-        } else if let Some(step) = timer.strip_prefix("step:").filter(|step| self.is_open(step)) {
+        } else if let Some(step) = timer.strip_prefix(STEP_TIMER).filter(|step| self.is_open(step))
+        {
             format!("{step} was not done in time")
-        } else if let Some(signal) = timer.strip_prefix("wait:").filter(|signal| is_waiting(signal))
+        } else if let Some(signal) =
+            timer.strip_prefix(WAIT_TIMER).filter(|signal| is_waiting(signal))
         {
             format!("the signal {signal} did not come in time")
         } else {
@@ -217,10 +235,7 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
     fn listen(&mut self, name: &str, body: &[u8]) {
         let Some((stuck, _)) = self.state.stuck.clone() else {
             if self.awaits(name) {
-                let body = value(Some(body));
-                self.happen(SagaEvent::Heard { signal: name.into(), body });
-                self.change(|decision| decision.unset(wait_timer(name)));
-                self.go_on();
+                self.hear(name, value(Some(body)));
             }
             return;
         };
@@ -236,6 +251,17 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
         }
     }
 
+    fn hear(&mut self, name: &str, body: Value) {
+        if let Some(bytes) = bound::too_long(&body) {
+            let max = bound::VALUE_BYTES_MAX;
+            let reason = format!("it has {bytes} bytes as JSON; at most {max}: send where it is");
+            return self.happen(SagaEvent::Unheard { signal: name.into(), reason });
+        }
+        self.happen(SagaEvent::Heard { signal: name.into(), body });
+        self.change(|decision| decision.unset(wait_timer(name)));
+        self.go_on();
+    }
+
     /// Whether the saga will ever wait for this signal, and has not heard it.
     fn awaits(&self, name: &str) -> bool {
         let is_it =
@@ -248,6 +274,7 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
     /// From here on the saga goes back; nothing is asked any more.
     fn set_back(&mut self, reason: String) {
         if self.state.phase == Phase::Forward {
+            let reason = clipped(reason);
             self.happen(SagaEvent::TurnedBack { reason });
             self.change(|decision| decision.unset(WHOLE));
         }
@@ -293,7 +320,7 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
                 self.change(|decision| decision.command(command));
             }
             Err(why) => {
-                let reason = why.to_string();
+                let reason = clipped(why.to_string());
                 self.happen(SagaEvent::UndoRefused { step: label.into(), reason });
             }
         }
@@ -301,11 +328,11 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
 }
 
 fn step_timer(label: &str) -> String {
-    format!("step:{label}")
+    format!("{STEP_TIMER}{label}")
 }
 
 fn wait_timer(signal: &str) -> String {
-    format!("wait:{signal}")
+    format!("{WAIT_TIMER}{signal}")
 }
 
 /// What bytes say: JSON, else text, else nothing.
@@ -326,5 +353,5 @@ fn reason(receipt: &Receipt) -> String {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    if said.is_empty() { outcome.into() } else { format!("{outcome}: {said}") }
+    if said.is_empty() { outcome.into() } else { clipped(format!("{outcome}: {said}")) }
 }

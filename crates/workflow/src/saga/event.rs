@@ -30,7 +30,7 @@ pub enum SagaEvent {
     Done {
         /// Its label.
         step: String,
-        /// The receiver's result.
+        /// The receiver's result; `null` where it is more than an event can hold.
         result: Value,
     },
     /// A step was refused, cancelled or expired: there is nothing to undo of it.
@@ -46,6 +46,13 @@ pub enum SagaEvent {
         signal: String,
         /// Its body.
         body: Value,
+    },
+    /// A signal came that is waited for, and that no event can hold: it is waited for still.
+    Unheard {
+        /// Its name.
+        signal: String,
+        /// Why.
+        reason: String,
     },
     /// It will be undone.
     TurnedBack {

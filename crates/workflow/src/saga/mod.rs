@@ -7,6 +7,7 @@
 //! is asked its receipt alone says whether the saga is through or goes back. Does not: decide for
 //! a command that is parked: `resolve` does, and then the saga goes on.
 
+mod bound;
 mod decide;
 mod event;
 mod progress;
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
 use counterfoil_core::domain::Span;
+use counterfoil_core::domain::workflow::INPUT_NAME_BYTES_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -27,6 +29,7 @@ pub use step::{SoFar, Step};
 
 use crate::decision::Decision;
 use crate::input::Input;
+use crate::limits::{LABEL_BYTES_MAX, TIMER_NAME_BYTES_MAX};
 use crate::workflow::Workflow;
 
 /// What a person signals when an undo that was refused has been done by hand; body `{"step": …}`.
@@ -40,6 +43,10 @@ const FINAL: &str = "cannot be undone, so it must be the last step, alone: give 
 
 /// What the label of an undo begins with.
 const UNDO: &str = "undo:";
+/// What the timer of a step's deadline begins with.
+const STEP_TIMER: &str = "step:";
+/// What the timer of a wait begins with.
+const WAIT_TIMER: &str = "wait:";
 
 /// One stage of a saga; the next begins when it is through.
 enum Stage<T> {
@@ -95,7 +102,8 @@ impl<T> Saga<T> {
     ///
     /// # Panics
     /// If a step of this label is in the saga, or the label begins with `undo:`: a receipt could
-    /// not say which it is of. If a step before it cannot be undone.
+    /// not say which it is of. If the label is empty, has control characters, or more than 250
+    /// bytes, 195 with a deadline. If a step before it cannot be undone.
     #[must_use]
     pub fn step(self, step: Step<T>) -> Self {
         self.group(vec![step])
@@ -116,6 +124,8 @@ impl<T> Saga<T> {
                 self.name,
                 step.label
             );
+            let (max, timer) = (LABEL_BYTES_MAX - UNDO.len(), step.within.map(|_| STEP_TIMER));
+            self.must_fit("the label", &step.label, (max, timer));
             let is_plain = !step.label.starts_with(UNDO);
             assert!(is_plain, "saga {}: a label may not begin with {UNDO}", self.name);
             let is_alone = !step.is_final() || steps.len() == 1;
@@ -135,19 +145,43 @@ impl<T> Saga<T> {
     /// Without it in time everything is undone.
     ///
     /// # Panics
-    /// If a step before it cannot be undone.
+    /// If the saga waits for a signal of this name already: the first one would end both waits. If
+    /// the name is empty, has control characters, or more than 195 bytes. If a step before it
+    /// cannot be undone.
     #[must_use]
     pub fn wait(self, signal: impl Into<String>, within: Span) -> Self {
-        self.then(Stage::Wait { signal: signal.into(), within: Some(within) })
+        self.wait_at_most(signal.into(), Some(within))
     }
 
     /// Then the signal of this name, however long it takes.
     ///
     /// # Panics
-    /// As [`wait`](Self::wait).
+    /// As [`wait`](Self::wait), but that the name may have 240 bytes.
     #[must_use]
     pub fn wait_for_ever(self, signal: impl Into<String>) -> Self {
-        self.then(Stage::Wait { signal: signal.into(), within: None })
+        self.wait_at_most(signal.into(), None)
+    }
+
+    fn wait_at_most(self, signal: String, within: Option<Span>) -> Self {
+        let name = &self.name;
+        let timer = within.map(|_| WAIT_TIMER);
+        self.must_fit("the signal", &signal, (INPUT_NAME_BYTES_MAX, timer));
+        let awaits = |stage: &Stage<T>| matches!(stage, Stage::Wait { signal: other, .. } if *other == signal);
+        let is_new = !self.stages.iter().any(awaits);
+        assert!(is_new, "saga {name}: it waits for {signal} twice, and one signal would end both");
+        self.then(Stage::Wait { signal, within })
+    }
+
+    /// Refuses what a runner would set aside, once it is there.
+    fn must_fit(&self, what: &str, name: &str, (max, timer): (usize, Option<&str>)) {
+        let of_timer = timer.map_or(max, |before| TIMER_NAME_BYTES_MAX - before.len());
+        let max = max.min(of_timer);
+        let is_control = |byte: u8| byte < 0x20 || byte == 0x7f;
+        assert!(
+            (1..=max).contains(&name.len()) && !name.bytes().any(is_control),
+            "saga {}: {what} {name:?} must have 1 to {max} bytes without control characters",
+            self.name
+        );
     }
 
     /// The whole of it must be through so long after its start, else it is undone. Default: no

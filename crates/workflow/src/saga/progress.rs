@@ -68,6 +68,7 @@ impl Progress {
             SagaEvent::Heard { signal, body } => {
                 self.heard.entry(signal.clone()).or_insert_with(|| body.clone());
             }
+            SagaEvent::Unheard { .. } => {}
             SagaEvent::TurnedBack { reason } => self.phase = Phase::Back(reason.clone()),
             SagaEvent::UndoAsked { step } => {
                 self.stuck = None;

@@ -226,6 +226,36 @@ fn a_step_that_cannot_be_undone_is_the_last() {
     let _ = trip().wait("receipt", Span::from_secs(1));
 }
 
+/// The second wait was over as soon as it began, by the signal that had ended the first.
+#[test]
+#[should_panic(expected = "waits for approve twice")]
+fn two_waits_for_one_signal_are_refused() {
+    let day = Span::from_secs(86_400);
+    let _ = Saga::<Value>::new("s").wait("approve", day).step(ask("lock")).wait_for_ever("approve");
+}
+
+/// A name that fits nowhere was found when a saga was under way, which set it aside.
+#[test]
+fn names_that_fit_nowhere_are_refused_when_the_saga_is_built() {
+    let day = Span::from_secs(86_400);
+    let builds = |build: &dyn Fn(Saga<Value>) -> Saga<Value>| {
+        let build = std::panic::AssertUnwindSafe(|| drop(build(Saga::new("s"))));
+        std::panic::catch_unwind(build).is_ok()
+    };
+    let step = |bytes: usize| Step::new("x".repeat(bytes), |_, _| Unnamed::json("far", "k", &1));
+    for (bytes, fits) in [(0, false), (1, true), (195, true), (196, false)] {
+        assert_eq!(builds(&|saga| saga.step(step(bytes).within(day))), fits, "step of {bytes}");
+        assert_eq!(builds(&|saga| saga.wait("x".repeat(bytes), day)), fits, "wait of {bytes}");
+    }
+    for (bytes, fits) in [(0, false), (196, true), (250, true), (251, false)] {
+        assert_eq!(builds(&|saga| saga.step(step(bytes))), fits, "step of {bytes}");
+    }
+    for (bytes, fits) in [(196, true), (240, true), (241, false)] {
+        assert_eq!(builds(&|saga| saga.wait_for_ever("x".repeat(bytes))), fits, "{bytes}");
+    }
+    assert!(!builds(&|saga| saga.wait_for_ever("a\nb")));
+}
+
 #[test]
 fn once_the_last_step_is_asked_its_receipt_alone_decides() {
     for (outcome, goes_back) in

@@ -1,10 +1,12 @@
 //! Histories in files: exported once, verified in CI without a store.
 //!
-//! Guarantees: a file holds all that is compared; it reads back as it was written. Does not: hold
-//! the bodies of commands, whose digests are compared.
+//! Guarantees: a file holds all that is compared; it reads back as it was written; one that is
+//! empty or lacks lines at its end is refused. Does not: hold the bodies of commands, whose digests
+//! are compared.
 //!
-//! A file is JSON, one object a line: `{"workflow": {stream, program}}`, then its
-//! `{"event": …}` and `{"command": …}` lines in order, then the next workflow.
+//! A file is JSON, one object a line: `{"workflow": {stream, program, head}}`, of one that goes on
+//! its `{"snapshot": …}`, then its `{"event": …}` and `{"command": …}` lines in order, then the next
+//! workflow; and `{"end": {workflows}}` as the last line. Files may be put together.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,11 +15,11 @@ use std::path::Path;
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{EventRow, Stream};
 use counterfoil_core::port::store::StoreError;
-use counterfoil_core::port::workflow::{Issued, Workflows};
+use counterfoil_core::port::workflow::{Issued, Snapshot, Workflows};
 
 use super::history_line::Line;
 use super::replay::Replay;
-use super::{PAGE, Verified, issued, unknown};
+use super::{PAGE, Verified, goes_on_from, issued, unknown};
 use crate::programs::Programs;
 
 /// Why a history was not exported or not read.
@@ -35,6 +37,12 @@ pub enum HistoryError {
         /// What is wrong.
         why: String,
     },
+    /// The file lacks its end.
+    #[error("the history is cut short: {why}; export it again")]
+    Cut {
+        /// What is missing.
+        why: String,
+    },
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -48,11 +56,75 @@ impl HistoryError {
             Self::Io(_) => "CF1207",
             Self::Line { .. } => "CF1208",
             Self::Store(_) => "CF1209",
+            Self::Cut { .. } => "CF1211",
         }
     }
 }
 
-/// Writes the history of a workflow. `false`: no workflow of this stream has begun.
+/// Histories on their way into one file.
+#[must_use = "a file without its last line is refused: `end` writes it"]
+pub struct Export<'w, W> {
+    to: &'w mut W,
+    workflows: u64,
+}
+
+impl<'w, W: Write + Send> Export<'w, W> {
+    /// Into this file.
+    pub const fn to(to: &'w mut W) -> Self {
+        Self { to, workflows: 0 }
+    }
+
+    /// Writes the history of a workflow as far as it is now. `false`: no workflow of this stream
+    /// has begun.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    pub async fn workflow<S: Workflows>(
+        &mut self,
+        store: &S,
+        stream: &Stream,
+    ) -> Result<bool, HistoryError> {
+        let Some(listed) = store.workflow(stream.as_str()).await? else { return Ok(false) };
+        let head = listed.head;
+        if head == 0 {
+            return Ok(false);
+        }
+        let program = Program::parse(&listed.program);
+        let (stream_text, program_text) = (listed.stream, listed.program);
+        let begins = Line::Workflow { stream: stream_text, program: program_text, head };
+        write_line(self.to, &begins)?;
+        if let Some(program) = program
+            && let Some(saved) = goes_on_from(store, stream, &program).await?
+            && let Ok(state) = String::from_utf8(saved.state)
+            && saved.seq <= head
+        {
+            write_line(self.to, &Line::Snapshot { seq: saved.seq, state })?;
+        }
+        let (mut after, mut issued_after) = (0, (0, -1));
+        while after < head {
+            let mut events = store.load(stream, after, PAGE).await?;
+            events.retain(|event| event.seq <= head);
+            let Some(last) = events.last() else { break };
+            after = last.seq;
+            let wanted = events.iter().map(|event| event.commands).sum();
+            let issued = issued(store, stream, &mut issued_after, wanted).await?;
+            write_rows(self.to, &events, &issued)?;
+        }
+        self.workflows += 1;
+        Ok(true)
+    }
+
+    /// Writes the last line.
+    ///
+    /// # Errors
+    /// [`HistoryError::Io`].
+    pub fn end(self) -> Result<(), HistoryError> {
+        Ok(write_line(self.to, &Line::End { workflows: self.workflows })?)
+    }
+}
+
+/// Writes the history of one workflow as a whole file. `false`: no workflow of this stream has
+/// begun, and nothing is written.
 ///
 /// # Errors
 /// [`HistoryError`].
@@ -61,20 +133,12 @@ pub async fn export<S: Workflows>(
     stream: &Stream,
     to: &mut (impl Write + Send),
 ) -> Result<bool, HistoryError> {
-    let Some(listed) = store.workflow(stream.as_str()).await? else { return Ok(false) };
-    if listed.head == 0 {
-        return Ok(false);
+    let mut export = Export::to(to);
+    let found = export.workflow(store, stream).await?;
+    if found {
+        export.end()?;
     }
-    write_line(to, &Line::Workflow { stream: listed.stream, program: listed.program })?;
-    let (mut after, mut issued_after) = (0, (0, -1));
-    loop {
-        let events = store.load(stream, after, PAGE).await?;
-        let Some(last) = events.last() else { return Ok(true) };
-        after = last.seq;
-        let wanted = events.iter().map(|event| event.commands).sum();
-        let issued = issued(store, stream, &mut issued_after, wanted).await?;
-        write_rows(to, &events, &issued)?;
-    }
+    Ok(found)
 }
 
 /// Writes a history that is at hand, such as a story's.
@@ -88,8 +152,10 @@ pub(crate) fn write(
     issued: &[Issued],
 ) -> io::Result<()> {
     let (stream, program) = (stream.to_string(), program.to_string());
-    write_line(to, &Line::Workflow { stream, program })?;
-    write_rows(to, events, issued)
+    let head = events.last().map_or(0, |event| event.seq);
+    write_line(to, &Line::Workflow { stream, program, head })?;
+    write_rows(to, events, issued)?;
+    write_line(to, &Line::End { workflows: 1 })
 }
 
 fn write_rows(to: &mut impl Write, events: &[EventRow], issued: &[Issued]) -> io::Result<()> {
@@ -138,34 +204,91 @@ pub fn verify_lines(
     lines: impl BufRead,
     programs: &Programs,
 ) -> Result<Vec<Verified>, HistoryError> {
-    let mut all = Vec::new();
-    let mut reading: Option<Reading> = None;
-    for (number, line) in (1..).zip(lines.lines()) {
-        let line = line?;
-        let wrong = |why: String| HistoryError::Line { line: number, why };
-        if line.trim().is_empty() {
-            continue;
-        }
-        match serde_json::from_str(&line).map_err(|why| wrong(why.to_string()))? {
-            Line::Workflow { stream, program } => {
-                all.extend(reading.take().map(Reading::end));
-                let begun = Reading::begin(programs, stream, &program);
-                reading = Some(begun.ok_or_else(|| wrong("it names no program".into()))?);
-            }
-            Line::Event(event) => {
-                let reading = reading.as_mut().ok_or_else(|| wrong("no workflow begins".into()))?;
-                let row = event.into_row(&reading.stream);
-                reading.event(row.ok_or_else(|| wrong("the event breaks a rule".into()))?);
-            }
-            Line::Command(command) => {
-                let reading = reading.as_mut().ok_or_else(|| wrong("no workflow begins".into()))?;
-                let issued = command.into_issued();
-                reading.issued.push(issued.ok_or_else(|| wrong("its digest is none".into()))?);
-            }
+    let mut file = Reader { programs, all: Vec::new(), reading: None, begun: 0, is_ended: false };
+    for (line, text) in (1..).zip(lines.lines()) {
+        let text = text?;
+        if !text.trim().is_empty() {
+            let read = serde_json::from_str(&text).map_err(|why| why.to_string());
+            let taken = read.and_then(|read| file.take(read));
+            taken.map_err(|why| HistoryError::Line { line, why })??;
         }
     }
-    all.extend(reading.take().map(Reading::end));
-    Ok(all)
+    file.end()
+}
+
+/// A file of which lines are read.
+struct Reader<'p> {
+    programs: &'p Programs,
+    all: Vec<Verified>,
+    reading: Option<Reading>,
+    /// How many workflows began since the last line that ends some.
+    begun: u64,
+    is_ended: bool,
+}
+
+impl Reader<'_> {
+    /// Takes the next line. `Err`: it is none of a history.
+    fn take(&mut self, line: Line) -> Result<Result<(), HistoryError>, String> {
+        match line {
+            Line::Workflow { stream, program, head } => {
+                if let Err(cut) = self.end_workflow() {
+                    return Ok(Err(cut));
+                }
+                let begun = Reading::begin(self.programs, (stream, &program), head);
+                self.reading = Some(begun.ok_or("it names no program")?);
+                self.begun += 1;
+                self.is_ended = false;
+            }
+            Line::Snapshot { seq, state } => {
+                let reading = self.reading()?;
+                let (program, state) = (reading.program.clone(), state.into_bytes());
+                if let Some(replay) = &mut reading.replay {
+                    replay.must_come_to(Snapshot { program, seq, state });
+                }
+            }
+            Line::Event(event) => {
+                let reading = self.reading()?;
+                let row = event.into_row(&reading.stream);
+                reading.event(row.ok_or("the event breaks a rule")?);
+            }
+            Line::Command(command) => {
+                let issued = command.into_issued().ok_or("its digest is none")?;
+                self.reading()?.issued.push(issued);
+            }
+            Line::End { workflows } => return Ok(self.end_some(workflows)),
+        }
+        Ok(Ok(()))
+    }
+
+    fn reading(&mut self) -> Result<&mut Reading, String> {
+        self.reading.as_mut().ok_or_else(|| "no workflow begins".into())
+    }
+
+    fn end_workflow(&mut self) -> Result<(), HistoryError> {
+        if let Some(reading) = self.reading.take() {
+            self.all.push(reading.end().map_err(|why| HistoryError::Cut { why })?);
+        }
+        Ok(())
+    }
+
+    fn end_some(&mut self, workflows: u64) -> Result<(), HistoryError> {
+        self.end_workflow()?;
+        let begun = std::mem::take(&mut self.begun);
+        if begun != workflows {
+            let why = format!("it has {begun} workflows, and had {workflows}");
+            return Err(HistoryError::Cut { why });
+        }
+        self.is_ended = true;
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<Vec<Verified>, HistoryError> {
+        self.end_workflow()?;
+        if self.is_ended {
+            return Ok(self.all);
+        }
+        Err(HistoryError::Cut { why: "its last line is missing".into() })
+    }
 }
 
 /// A workflow of which lines are read.
@@ -173,20 +296,25 @@ struct Reading {
     stream: Stream,
     program: Program,
     replay: Option<Replay>,
+    /// The seq of the last event that must come.
+    head: i64,
+    /// The seq of the last event that came.
+    came: i64,
     /// The newest event, whose commands follow.
     event: Option<EventRow>,
     issued: Vec<Issued>,
 }
 
 impl Reading {
-    fn begin(programs: &Programs, stream: String, program: &str) -> Option<Self> {
+    fn begin(programs: &Programs, (stream, program): (String, &str), head: i64) -> Option<Self> {
         let (stream, program) = (Stream::new(stream).ok()?, Program::parse(program)?);
         let replay = Replay::begin(programs, &program, &stream);
-        Some(Self { stream, program, replay, event: None, issued: Vec::new() })
+        Some(Self { stream, program, replay, head, came: 0, event: None, issued: Vec::new() })
     }
 
     fn event(&mut self, row: EventRow) {
         self.hand_over();
+        self.came = row.seq;
         self.event = Some(row);
     }
 
@@ -197,9 +325,14 @@ impl Reading {
         }
     }
 
-    fn end(mut self) -> Verified {
+    /// `Err`: events are missing at its end.
+    fn end(mut self) -> Result<Verified, String> {
         self.hand_over();
-        self.replay
-            .map_or_else(|| unknown(self.stream.as_str(), &self.program.to_string()), Replay::end)
+        let Self { stream, head, came, .. } = &self;
+        if came != head {
+            return Err(format!("workflow {stream} ends at event {came}, and was at {head}"));
+        }
+        let unknown = || unknown(self.stream.as_str(), &self.program.to_string());
+        Ok(self.replay.map_or_else(unknown, Replay::end))
     }
 }

@@ -3,19 +3,23 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use counterfoil_core::domain::{Digest, EventRow, Kind, Micros, OrderingKey, Stream};
-use counterfoil_core::port::workflow::Issued;
+use counterfoil_core::port::workflow::{Carried, Issued};
 use serde::{Deserialize, Serialize};
 
 /// One line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Line {
-    /// A workflow begins; what follows is its.
-    Workflow { stream: String, program: String },
+    /// A workflow begins; what follows is its, up to the event `head`.
+    Workflow { stream: String, program: String, head: i64 },
+    /// Its state as it was saved after event `seq`.
+    Snapshot { seq: i64, state: String },
     /// One of its events.
     Event(EventLine),
     /// A command that was issued with the event before.
     Command(CommandLine),
+    /// So many workflows stand before this line, since the one before that is such a line.
+    End { workflows: u64 },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -46,6 +50,37 @@ pub(crate) struct CommandLine {
     ordering_key: Option<OrderingKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    carried: Option<CarriedLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CarriedLine {
+    content_type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    headers: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    core_digest: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    not_before: Option<Micros>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Micros>,
+}
+
+impl From<&Carried> for CarriedLine {
+    fn from(carried: &Carried) -> Self {
+        let Carried { content_type, headers, core_digest, not_before, expires_at } =
+            carried.clone();
+        Self { content_type, headers, core_digest, not_before, expires_at }
+    }
+}
+
+impl From<CarriedLine> for Carried {
+    fn from(line: CarriedLine) -> Self {
+        let CarriedLine { content_type, headers, core_digest, not_before, expires_at } = line;
+        Self { content_type, headers, core_digest, not_before, expires_at }
+    }
 }
 
 impl From<&EventRow> for EventLine {
@@ -93,6 +128,7 @@ impl From<&Issued> for CommandLine {
             kind: issued.kind.clone(),
             ordering_key: issued.ordering_key.clone(),
             digest: issued.digest.map(|digest| digest.to_hex()),
+            carried: issued.carried.as_ref().map(Into::into),
         }
     }
 }
@@ -110,6 +146,7 @@ impl CommandLine {
             kind: self.kind,
             ordering_key: self.ordering_key,
             digest,
+            carried: self.carried.map(Into::into),
         })
     }
 }

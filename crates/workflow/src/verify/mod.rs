@@ -1,21 +1,26 @@
 //! Whether a program still decides what it decided: its history is decided again and compared.
 //!
-//! Guarantees: events, commands (id, destination, kind, key, digest of the body), timers and the
-//! end of each decision are compared with what is recorded; each is decided several times, in
-//! states folded anew and in one that was saved and read back, so that the order of a hash map, a
-//! clock or a state that does not read back is found. Does not: write anything, or send.
+//! Guarantees: events, commands (id, destination, kind, key, digest of the body, and as long as
+//! they are not archived media type, headers, core digest and times), timers and the end of each
+//! decision are compared with what is recorded; each is decided several times, in states folded
+//! anew and in one that was saved and read back, so that the order of a hash map, a clock or a
+//! state that does not read back is found; of a workflow that goes on the saved state is compared
+//! with the one that its events lead to. Does not: write anything, or send.
 
 pub mod history;
 mod history_line;
 pub mod judge;
 mod replay;
+mod saved;
 
 use std::fmt;
 
 use counterfoil_core::domain::workflow::{Program, Status};
 use counterfoil_core::domain::{EventRow, Stream};
 use counterfoil_core::port::store::StoreError;
-use counterfoil_core::port::workflow::{Issued, ListedWorkflow, WorkflowFilter, Workflows};
+use counterfoil_core::port::workflow::{
+    Issued, ListedWorkflow, Snapshot, WorkflowFilter, Workflows,
+};
 
 use crate::instance::Instance;
 use crate::programs::Programs;
@@ -124,7 +129,7 @@ pub async fn verify_all<S: Workflows>(
     mut tell: impl FnMut(Verified),
 ) -> Result<(), StoreError> {
     let Which { name, status } = which;
-    let mut filter = WorkflowFilter { name, status, after: None, limit: PAGE };
+    let mut filter = WorkflowFilter { name, status, limit: PAGE, ..WorkflowFilter::default() };
     loop {
         let page = store.workflows(filter.clone()).await?;
         for listed in page.iter().filter(|listed| listed.head > 0) {
@@ -150,6 +155,9 @@ async fn one<S: Workflows>(
     let Some(mut replay) = Replay::begin(programs, &program, &stream) else {
         return Ok(unknown(&listed.stream, &listed.program));
     };
+    if let Some(saved) = goes_on_from(store, &stream, &program).await? {
+        replay.must_come_to(saved);
+    }
     let (mut after, mut issued_after) = (0, (0, -1));
     loop {
         let events = store.load(&stream, after, PAGE).await?;
@@ -162,6 +170,16 @@ async fn one<S: Workflows>(
         }
     }
     Ok(replay.end())
+}
+
+/// The state from which a runner would go on; of what has ended none is read any more.
+async fn goes_on_from<S: Workflows>(
+    store: &S,
+    stream: &Stream,
+    program: &Program,
+) -> Result<Option<Snapshot>, StoreError> {
+    let (standing, snapshot) = store.standing(stream, program).await?;
+    Ok(snapshot.filter(|_| standing.is_some_and(|row| !row.status.has_ended())))
 }
 
 /// The next `wanted` commands, or as many as there are.

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use counterfoil_core::domain::workflow::{Decided, Program};
-use counterfoil_core::domain::{Digest, Event, EventRow, Stream};
-use counterfoil_core::port::workflow::{Decision, Issued};
+use counterfoil_core::domain::{Digest, Event, EventRow, Micros, Stream};
+use counterfoil_core::port::workflow::{Carried, Decision, Issued, Snapshot};
 
-use super::{Mismatch, Verified};
+use super::{Mismatch, Verified, saved};
 use crate::broken::Broken;
 use crate::instance::Instance;
 use crate::live::AnyProgram;
@@ -31,6 +31,8 @@ pub(crate) struct Replay {
     program: Program,
     rows: VecDeque<EventRow>,
     issued: VecDeque<Issued>,
+    /// A state that was saved, until the replay has come to its event.
+    saved: Option<Snapshot>,
     decisions: u64,
     mismatch: Option<Mismatch>,
 }
@@ -46,6 +48,7 @@ impl Replay {
             program: program.clone(),
             rows: VecDeque::new(),
             issued: VecDeque::new(),
+            saved: None,
             decisions: 0,
             mismatch: None,
         };
@@ -56,6 +59,11 @@ impl Replay {
             }
         }
         Some(replay)
+    }
+
+    /// A runner goes on from this state: it must be the one that the events lead to.
+    pub(crate) fn must_come_to(&mut self, saved: Snapshot) {
+        self.saved = Some(saved);
     }
 
     /// Takes the next events and at least the commands that were issued with them. Whether it
@@ -109,10 +117,13 @@ impl Replay {
         };
         for place in 0..self.states.len() {
             let state = &mut self.states[place];
-            let again = state.foresee(&given, rows[0].recorded_at);
-            let found = match again {
-                Ok((decision, decided)) => compared(rows, issued, &decision, &decided),
-                Err(why) => Some(("decision".into(), "a decision".into(), why.to_string())),
+            let found = if is_by_hand(rows) {
+                None
+            } else {
+                match state.foresee(&given, rows[0].recorded_at) {
+                    Ok((decision, decided)) => compared(rows, issued, &decision, &decided),
+                    Err(why) => Some(("decision".into(), "a decision".into(), why.to_string())),
+                }
             };
             let found = found.or_else(|| {
                 let folded = fold(state, rows);
@@ -123,10 +134,23 @@ impl Replay {
             }
         }
         self.decisions += 1;
+        if let Some((recorded, decided)) = self.differs_from_saved() {
+            return self.differs((seq, &given.id), "saved state", &recorded, &decided);
+        }
         let saves = self.decisions <= SAVED_EACH || self.decisions.is_multiple_of(SAVED_EACH);
         if let Some(Err(why)) = saves.then(|| self.save_and_restore()) {
             self.differs((seq, &given.id), "state", "a state", &why.to_string());
         }
+    }
+
+    /// The saved state, read back as a runner reads it, and the replayed one, where they differ.
+    fn differs_from_saved(&mut self) -> Option<(String, String)> {
+        let replayed = self.states.last()?;
+        let saved = self.saved.take_if(|saved| saved.seq <= replayed.head)?;
+        if saved.seq != replayed.head {
+            return None;
+        }
+        saved::difference(&self.code, &saved, replayed)
     }
 
     fn save_and_restore(&mut self) -> Result<(), Broken> {
@@ -148,6 +172,11 @@ impl Replay {
             decided: shown(decided),
         });
     }
+}
+
+/// Whether a person ended the workflow so: no program decided it.
+fn is_by_hand(rows: &[EventRow]) -> bool {
+    record::decided(&rows[0]).is_ok_and(|decided| decided.is_by_hand())
 }
 
 fn fold(state: &mut Instance, rows: &[EventRow]) -> Result<(), Broken> {
@@ -203,7 +232,8 @@ fn commands(rows: &[EventRow], issued: &[Issued], decision: &Decision) -> Option
             |was| {
                 let key = was.ordering_key.as_ref().map(AsRef::as_ref);
                 let place = (was.seq, was.idx);
-                command_text(place, (&was.destination, &was.kind, key), was.digest)
+                let text = command_text(place, (&was.destination, &was.kind, key), was.digest);
+                text + &carried_text(was.carried.as_ref())
             },
         );
         let is_text = is.map_or_else(
@@ -215,7 +245,10 @@ fn commands(rows: &[EventRow], issued: &[Issued], decision: &Decision) -> Option
                 let is_erased = was.is_some_and(|was| was.digest.is_none());
                 let digest = (!is_erased).then(|| Digest::of(&is.body));
                 let names = (is.destination.as_str(), is.kind.as_str(), key);
-                command_text((last, idx), names, digest)
+                // Of an archived one this is not known.
+                let is_whole = was.is_none_or(|was| was.carried.is_some());
+                let carried = is_whole.then(|| Carried::from(is));
+                command_text((last, idx), names, digest) + &carried_text(carried.as_ref())
             },
         );
         if was_text != is_text {
@@ -233,6 +266,20 @@ fn command_text(
     let key = key.map(|key| format!(" key {key}")).unwrap_or_default();
     let digest = digest.map_or_else(|| "(erased)".into(), |digest| digest.to_hex());
     format!("{seq}:{idx} {destination} {kind}{key} {digest}")
+}
+
+/// What is carried beside the body, as far as it is not what a command carries by itself.
+fn carried_text(carried: Option<&Carried>) -> String {
+    let Some(carried) = carried else { return String::new() };
+    let time = |time: Option<Micros>| time.map(|time| time.get().to_string());
+    let said = [
+        ("content_type", Some(carried.content_type.clone())),
+        ("headers", carried.headers.clone()),
+        ("core", carried.core_digest.clone()),
+        ("not_before", time(carried.not_before)),
+        ("expires_at", time(carried.expires_at)),
+    ];
+    said.into_iter().filter_map(|(name, said)| Some(format!(" {name} {}", said?))).collect()
 }
 
 fn event_text(kind: &str, body: &[u8]) -> String {

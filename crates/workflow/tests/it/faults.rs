@@ -8,6 +8,7 @@ use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{Command, Event, ReceiptOutcome};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::store::Append;
+use counterfoil_core::port::workflow::{Dropped, EndedByHand};
 use counterfoil_testkit::{Fault, MemoryStore, StepsFault};
 use counterfoil_workflow::runner::Options;
 
@@ -17,6 +18,8 @@ use super::sites::{Site, on_every_store};
 
 on_every_store! {
     a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again
+    one_that_a_person_ends_hears_no_more_and_replays
+    one_whose_input_a_person_takes_away_goes_on
     a_decide_that_never_answers_sets_one_workflow_aside_and_freezes_nothing
     a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input
     a_start_in_a_services_own_stream_is_taken_away_and_the_stream_left_as_it_is
@@ -56,6 +59,39 @@ async fn a_panic_sets_one_workflow_aside_and_retry_takes_it_up_again<S: Whole>(s
     retry(&scene, "f-2").await;
     assert_eq!(scene.idle(fragile()).await.inputs, 2);
     assert_eq!(scene.events("f-2").await.len(), 8);
+    scene.must_hold(fragile()).await;
+}
+
+async fn one_that_a_person_ends_hears_no_more_and_replays<S: Whole>(site: Site<S>) {
+    let scene = site.scene.clone();
+    let fragile = || Fragile { is_mended: Arc::default(), is_endless: false };
+    three_of_which_the_second_is_bad(&scene).await;
+    assert_eq!(scene.idle(fragile()).await.quarantined, 1);
+    let actor = Actor { name: "ann".into(), reason: "given up".into() };
+    let ended = scene.store.end_workflow(&stream("f-2"), actor).await.unwrap();
+    assert_eq!(ended, EndedByHand::Done);
+    let end = scene.idle(fragile()).await;
+    assert_eq!((end.inputs, end.quarantined, end.loads), (2, 0, 0), "{end:?}");
+    let row = scene.store.workflow("f-2").await.unwrap().unwrap();
+    assert_eq!((row.status, row.head), (Some(Status::Failed), 7));
+    let kinds: Vec<_> =
+        scene.events("f-2").await.iter().map(|event| event.kind.to_string()).collect();
+    assert_eq!(kinds[4..], ["cancel:by hand", "signal:bad", "signal:good"]);
+    scene.must_hold(fragile()).await;
+}
+
+async fn one_whose_input_a_person_takes_away_goes_on<S: Whole>(site: Site<S>) {
+    let scene = site.scene.clone();
+    let fragile = || Fragile { is_mended: Arc::default(), is_endless: false };
+    three_of_which_the_second_is_bad(&scene).await;
+    assert_eq!(scene.idle(fragile()).await.quarantined, 1);
+    let actor = Actor { name: "ann".into(), reason: "sent by mistake".into() };
+    let gone = scene.store.drop_input(&stream("f-2"), "b", actor).await.unwrap();
+    assert_eq!(gone, Dropped::Done);
+    retry(&scene, "f-2").await;
+    let end = scene.idle(fragile()).await;
+    assert_eq!((end.inputs, end.quarantined), (1, 0), "{end:?}");
+    assert_eq!(scene.events("f-2").await.len(), 6);
     scene.must_hold(fragile()).await;
 }
 

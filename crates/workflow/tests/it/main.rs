@@ -13,7 +13,9 @@
 mod crash;
 mod crash_scene;
 mod faults;
+mod folds;
 mod frozen;
+mod long;
 mod on_sqlite;
 mod programs;
 mod running;

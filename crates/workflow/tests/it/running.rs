@@ -226,7 +226,8 @@ async fn what_has_ended_hears_without_its_events<S: Whole>(site: Site<S>) {
     scene.send("o-1", "c", InputKind::Cancel, "cancel", "no more").await;
     scene.idle(Order).await;
     scene.signals("o-1", (0..3).map(|at| format!("late-{at}"))).await;
-    let end = scene.idle(Forgetful).await;
+    let idle = tokio::time::timeout(Duration::from_secs(60), scene.idle(Forgetful));
+    let end = idle.await.expect("the runner spins");
     assert_eq!((end.loads, end.quarantined), (0, 0), "{end:?}");
     assert!(scene.store.workflow_inputs("o-1").await.is_empty());
     assert_eq!(scene.status("o-1").await, Some(Status::Failed));

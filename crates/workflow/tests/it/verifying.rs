@@ -1,11 +1,15 @@
 //! Deciding histories again: what is the same holds, what is not is named.
 
-use counterfoil_core::domain::ReceiptOutcome;
+use std::collections::HashSet;
+
+use counterfoil_core::domain::workflow::InputKind;
+use counterfoil_core::domain::{Digest, Micros, ReceiptOutcome};
 use counterfoil_testkit::MemoryStore;
 use counterfoil_workflow::testing::{Story, completed};
-use counterfoil_workflow::verify::history::{export, verify_file, verify_lines};
+use counterfoil_workflow::verify::history::{Export, export, verify_file, verify_lines};
 use counterfoil_workflow::verify::{Verified, Which, state_at, verify, verify_all};
 use counterfoil_workflow::{Decision, Input, Programs, What, Workflow};
+use serde::{Deserialize, Serialize};
 
 use super::programs::{Happened, Order, Tally, Unordered, pay};
 use super::scene::{Scene, Whole, stream};
@@ -14,6 +18,7 @@ use super::sites::{Site, on_every_store};
 on_every_store! {
     a_changed_program_is_named_with_seq_and_both_words
     the_order_of_a_hash_map_is_caught
+    a_saved_state_that_is_another_than_its_events_is_named
 }
 
 /// The order program as somebody changed it without another version.
@@ -48,11 +53,23 @@ async fn verified<S: Whole, W: Workflow>(scene: &Scene<S>, of: &str, workflow: W
 
 type Change = fn(Decision<Happened>, &Input) -> Decision<Happened>;
 
+/// The decision of the start with another command.
+fn first_command(
+    mut said: Decision<Happened>,
+    input: &Input,
+    change: fn(&mut counterfoil_core::domain::Command),
+) -> Decision<Happened> {
+    if let What::Start { .. } = &input.what {
+        said.commands.iter_mut().for_each(|one| change(&mut one.command));
+    }
+    said
+}
+
 async fn a_changed_program_is_named_with_seq_and_both_words<S: Whole>(site: Site<S>) {
     let scene = site.scene.clone();
     an_order(&scene).await;
     assert!(verified(&scene, "o-1", Order).await.holds());
-    let changes: [(&str, i64, Change); 7] = [
+    let changes: [(&str, i64, Change); 12] = [
         ("event 1", 1, |mut said, input| {
             if let What::Start { .. } = &input.what {
                 said.events.clear();
@@ -68,6 +85,31 @@ async fn a_changed_program_is_named_with_seq_and_both_words<S: Whole>(site: Site
                 said.commands = vec![pay("pay", &8)];
             }
             said
+        }),
+        ("command 0", 1, |said, input| {
+            first_command(said, input, |one| {
+                one.content_type = "text/plain".into();
+            })
+        }),
+        ("command 0", 1, |said, input| {
+            first_command(said, input, |one| {
+                one.headers.insert("x-seat".into(), "12A".into());
+            })
+        }),
+        ("command 0", 1, |said, input| {
+            first_command(said, input, |one| {
+                one.core_digest = Some(Digest::of(b"core"));
+            })
+        }),
+        ("command 0", 1, |said, input| {
+            first_command(said, input, |one| {
+                one.not_before = Some(Micros::new(1_800_000_000_000_000));
+            })
+        }),
+        ("command 0", 1, |said, input| {
+            first_command(said, input, |one| {
+                one.expires_at = Some(Micros::new(1_800_000_000_000_000));
+            })
         }),
         ("command 1", 1, |said, input| match &input.what {
             What::Start { .. } => said.command(pay("more", &8)),
@@ -186,6 +228,125 @@ async fn an_exported_history_is_verified_without_a_store() {
     let error = verify_lines("{\"event\"".as_bytes(), &programs).unwrap_err();
     assert_eq!(error.code(), "CF1208");
     assert!(error.to_string().contains("line 1"), "{error}");
+}
+
+/// A file that was cut off where a line ends held: what was left of it did.
+#[tokio::test]
+async fn a_file_that_lacks_its_end_is_refused() {
+    let scene = Scene::new(MemoryStore::default());
+    an_order(&scene).await;
+    scene.start("t-1", "tally").await;
+    scene.signals("t-1", (0..3).map(|n| format!("s{n}"))).await;
+    scene.idle(Tally::new()).await;
+    let mut file = Vec::new();
+    let mut export = Export::to(&mut file);
+    for of in ["o-1", "t-1"] {
+        assert!(export.workflow(&scene.store, &stream(of)).await.unwrap());
+    }
+    assert!(!export.workflow(&scene.store, &stream("none")).await.unwrap());
+    export.end().unwrap();
+    let programs = Programs::new().with(Order).unwrap().with(Tally::new()).unwrap();
+    let text = String::from_utf8(file).unwrap();
+    let all = verify_lines(text.as_bytes(), &programs).unwrap();
+    assert_eq!((all.len(), all.iter().all(Verified::holds)), (2, true), "{all:?}");
+    let lines: Vec<_> = text.lines().collect();
+    for end in 0..lines.len() {
+        let cut = lines[..end].join("\n");
+        let refused = verify_lines(cut.as_bytes(), &programs).unwrap_err();
+        assert_eq!(refused.code(), "CF1211", "{end} lines: {refused}");
+    }
+    // Without one of its workflows, or without the last event of one.
+    let without = |from: usize, to: usize| [&lines[..from], &lines[to..]].concat().join("\n");
+    let second = lines.iter().rposition(|line| line.starts_with("{\"workflow\"")).unwrap();
+    for (from, to) in [(0, second), (second, lines.len() - 1), (second - 1, second)] {
+        let refused = verify_lines(without(from, to).as_bytes(), &programs).unwrap_err();
+        assert_eq!(refused.code(), "CF1211", "{from}..{to}: {refused}");
+    }
+    // Two files in one are one.
+    let twice = format!("{text}{text}");
+    assert_eq!(verify_lines(twice.as_bytes(), &programs).unwrap().len(), 4);
+}
+
+/// A field that a state got later: what was saved lacks what the events say.
+struct Wider(Tally);
+
+#[derive(Default, Clone, Serialize, Deserialize)]
+struct Wide {
+    count: u64,
+    #[serde(default)]
+    sum: u64,
+    seen: HashSet<u64>,
+}
+
+impl Workflow for Wider {
+    type State = Wide;
+    type Event = Happened;
+
+    fn name(&self) -> &str {
+        "tally"
+    }
+
+    fn evolve(&self, mut state: Wide, event: &Happened) -> Wide {
+        if let Happened::Added { number } = event {
+            state.count += 1;
+            state.sum += number;
+            state.seen.insert(number % 5);
+        }
+        state
+    }
+
+    fn decide(&self, state: &Wide, input: &Input) -> Decision<Happened> {
+        self.0.decide(&state.count, input)
+    }
+}
+
+/// The story: a state got a field, and `verify` held, since it folded all events; the runners went
+/// on from what was saved, without it.
+async fn a_saved_state_that_is_another_than_its_events_is_named<S: Whole>(site: Site<S>) {
+    let scene = site.scene.clone();
+    let wider = || Wider(Tally { asks: false, ..Tally::new() });
+    scene.start("t-1", "tally").await;
+    scene.signals("t-1", (0..200).map(|n| format!("s{n}"))).await;
+    scene.idle(wider()).await;
+    // The order in which a set is written is no difference.
+    assert!(verified(&scene, "t-1", wider()).await.holds());
+    let mut lines = Vec::new();
+    assert!(export(&scene.store, &stream("t-1"), &mut lines).await.unwrap());
+    let sound = String::from_utf8(lines).unwrap();
+    let saved = sound.lines().nth(1).unwrap();
+    assert!(saved.starts_with("{\"snapshot\""), "{saved}");
+    let at = saved.find("\\\"sum\\\":").unwrap();
+    let end = at + saved[at..].find(',').unwrap() + 1;
+    let narrow = sound.replace(saved, &format!("{}{}", &saved[..at], &saved[end..]));
+    let programs = Programs::new().with(wider()).unwrap();
+    assert!(verify_lines(sound.as_bytes(), &programs).unwrap()[0].holds());
+    let found = verify_lines(narrow.as_bytes(), &programs).unwrap().remove(0).mismatch.unwrap();
+    assert_eq!(found.what, "saved state");
+    assert!(found.recorded.contains("\"sum\":0") && found.to_string().contains("another version"));
+    // Of one that has ended nobody reads it.
+    scene.send("t-1", "end", InputKind::Signal, "end", "").await;
+    scene.idle(wider()).await;
+    let mut lines = Vec::new();
+    assert!(export(&scene.store, &stream("t-1"), &mut lines).await.unwrap());
+    assert!(!String::from_utf8(lines).unwrap().contains("\"snapshot\""));
+}
+
+#[tokio::test]
+async fn a_state_that_was_saved_by_another_fold_is_named_in_a_store() {
+    let scene = Scene::new(MemoryStore::default());
+    let tally = || Tally { asks: false, ..Tally::new() };
+    scene.start("t-1", "tally").await;
+    scene.signals("t-1", (0..200).map(|n| format!("s{n}"))).await;
+    scene.idle(tally()).await;
+    assert!(verified(&scene, "t-1", tally()).await.holds());
+    scene.store.with_rows(|rows| {
+        for saved in rows.snapshots.values_mut() {
+            let text = String::from_utf8(saved.state.clone()).unwrap();
+            saved.state = text.replacen("\"state\":", "\"state\":1", 1).into_bytes();
+        }
+    });
+    let found = verified(&scene, "t-1", tally()).await.mismatch.unwrap();
+    assert_eq!(found.what, "saved state", "{found}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! `workflow list`: workflows in the order of streams, or inputs that none is there for.
+//! `workflow list`: workflows in the order of streams, or signals of none that was started.
 //!
 //! Guarantees: bounded by `--limit`; `--after` goes on where a page ended. Does not: show bodies.
 
@@ -22,11 +22,9 @@ pub(super) fn run(shared: &Shared, args: ListWorkflows) -> Ended {
     let store = Found::new(shared)?.open()?;
     let limit = args.limit as usize;
     if args.orphans {
-        let after = args.after.map(|after| match after.split_once('/') {
-            Some((stream, id)) => (stream.to_owned(), id.to_owned()),
-            // Behind every id: no id begins with the last character there is.
-            None => (after, char::MAX.to_string()),
-        });
+        // Behind every id: no id begins with the last character there is.
+        let id = args.after_id.unwrap_or_else(|| char::MAX.to_string());
+        let after = args.after.map(|stream| (stream, id));
         let now = store.now()?;
         let rows = block_on(async { Ok(store.waiting_inputs(None, after, limit).await?) })?;
         if args.json {
@@ -37,7 +35,9 @@ pub(super) fn run(shared: &Shared, args: ListWorkflows) -> Ended {
         return Ok(Exit::Done);
     }
     let status = args.status.as_deref().and_then(Status::from_name);
-    let filter = WorkflowFilter { name: args.workflow, status, after: args.after, limit };
+    let is_waiting = args.status.as_deref() == Some("waiting");
+    let (name, after) = (args.workflow, args.after);
+    let filter = WorkflowFilter { name, status, is_waiting, after, limit };
     let rows = block_on(async { Ok(store.workflows(filter).await?) })?;
     if args.json {
         rows.iter().try_for_each(|row| output::line(&json::workflow(row).to_string()))?;

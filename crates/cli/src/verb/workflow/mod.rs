@@ -1,22 +1,18 @@
-//! `workflow start|list|show|signal|cancel|retry|verify`: what people do with workflows.
+//! `workflow` and its verbs: what people do with workflows.
 //!
 //! Guarantees: an input is written by the rules of the guard, and says `recorded` or `repeated`.
 //! Does not: run a program; a runner in your own process does.
 
+mod hand;
 mod list;
 mod send;
 mod show;
 mod tell;
 mod verify;
 
-use counterfoil_core::domain::Stream;
-use counterfoil_core::port::{Actor, Workflows as _};
-
-use super::actor::actor;
 use super::{Found, block_on};
-use crate::args::{RetryWorkflow, Shared, Workflow, WorkflowVerb};
-use crate::exit::{Ended, Exit, Failure, verdict};
-use crate::output::{self, table::cell};
+use crate::args::{Shared, Workflow, WorkflowVerb};
+use crate::exit::{Ended, Failure, verdict};
 
 /// Does `workflow`.
 ///
@@ -29,33 +25,11 @@ pub(crate) fn run(shared: &Shared, args: Workflow) -> Ended {
         WorkflowVerb::Cancel(args) => send::cancel(shared, args),
         WorkflowVerb::List(args) => list::run(shared, args),
         WorkflowVerb::Show(args) => show::run(shared, &args),
-        WorkflowVerb::Retry(args) => retry(shared, args),
+        WorkflowVerb::Retry(args) => hand::retry(shared, args),
+        WorkflowVerb::Drop(args) => hand::drop_input(shared, args),
+        WorkflowVerb::End(args) => hand::end(shared, args),
         WorkflowVerb::Verify(args) => verdict(verify::run(shared, &args)),
     }
-}
-
-fn retry(shared: &Shared, args: RetryWorkflow) -> Ended {
-    let stream = Stream::new(args.stream).map_err(Failure::refused)?;
-    let actor = Actor { name: actor(args.actor)?, reason: args.reason.unwrap_or_default() };
-    let found = Found::new(shared)?;
-    let store = found.open()?;
-    block_on(async {
-        if store.retry_workflow(&stream, actor).await? {
-            output::line(&format!(
-                "{} is taken up again by the next runner",
-                cell(stream.as_str())
-            ))?;
-            return Ok(Exit::Done);
-        }
-        let text = match store.workflow(stream.as_str()).await? {
-            None => return Err(unknown(&found, stream.as_str())),
-            Some(row) => {
-                let status = row.status.map_or("waiting for its start", |status| status.name());
-                format!("workflow {stream} is {status}, not quarantined: there is nothing to retry")
-            }
-        };
-        Err(Failure::refused(text).help("`counterfoil workflow list --status quarantined`"))
-    })
 }
 
 /// Nothing stands under this stream.

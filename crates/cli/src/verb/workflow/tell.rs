@@ -4,7 +4,7 @@
 
 use counterfoil_console::WorkflowTold;
 use counterfoil_console::json::Fate;
-use counterfoil_core::domain::workflow::Status;
+use counterfoil_core::domain::workflow::{InputKind, Status};
 use counterfoil_core::domain::{EventRow, Micros};
 use counterfoil_core::port::workflow::WaitingInput;
 
@@ -26,24 +26,50 @@ pub(super) fn story(shown: &WorkflowTold, now: Micros) -> String {
         let input = row.input.as_deref().filter(|input| !input.is_empty()).map(cell);
         let on = input.map(|input| format!(" on input {input}")).unwrap_or_default();
         lines.push(format!("quarantined{on}: {why}"));
-        lines.push(format!(
-            "next: mend the program, then counterfoil workflow retry {}",
-            cell(&row.stream)
-        ));
+        lines.push(next(&cell(&row.stream), row.input.as_deref(), &shown.waiting));
     }
     if !shown.events.is_empty() {
         lines.push(String::new());
         lines.extend(shown.events.iter().map(event));
     }
-    if !shown.fates.is_empty() {
+    let stream = cell(&row.stream);
+    if !shown.fates.is_empty() || shown.earlier {
         lines.push("\ncommands".into());
+        if shown.earlier {
+            lines.push(format!("  earlier ones: counterfoil list --stream {stream}"));
+        }
         lines.extend(shown.fates.iter().flat_map(fate));
+        lines.extend(
+            shown.commands_after.as_ref().map(|id| {
+                format!("  more: counterfoil list --stream {stream} --after {}", cell(id))
+            }),
+        );
     }
     if !shown.waiting.is_empty() {
         lines.push("\nwaiting inputs".into());
         lines.extend(shown.waiting.iter().map(|input| waiting(input, now)));
+        lines.extend(shown.inputs_after.as_ref().map(|id| format!("  more behind {}", cell(id))));
     }
     lines.join("\n")
+}
+
+/// What a person can do about it.
+fn next(stream: &str, input: Option<&str>, waiting: &[WaitingInput]) -> String {
+    let may_go = |one: &&WaitingInput| {
+        let kind = InputKind::from_name(&one.kind);
+        Some(one.id.as_str()) == input && kind.is_some_and(InputKind::is_open_to_strangers)
+    };
+    let drop = waiting.iter().find(may_go).map(|one| {
+        let id = cell(&one.id);
+        format!(
+            "\n  or take the input away: counterfoil workflow drop {stream} --input {id} --reason …"
+        )
+    });
+    format!(
+        "next: mend the program, then counterfoil workflow retry {stream}{}\n  or give it up: \
+         counterfoil workflow end {stream} --reason …",
+        drop.unwrap_or_default()
+    )
 }
 
 fn event(event: &EventRow) -> String {

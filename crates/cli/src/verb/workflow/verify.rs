@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use counterfoil_core::domain::Stream;
 use counterfoil_core::port::Workflows as _;
 use counterfoil_core::port::workflow::WorkflowFilter;
-use counterfoil_workflow::verify::history::{HistoryError, export};
+use counterfoil_workflow::verify::history::{Export, HistoryError};
 
 use super::{Found, block_on, unknown};
 use crate::args::{Shared, VerifyWorkflows};
@@ -64,7 +64,9 @@ async fn has_any(found: &Found, store: &OpenStore, args: &VerifyWorkflows) -> Re
     let mut after = None;
     loop {
         let (name, limit) = (Some(name.clone()), PAGE);
-        let rows = store.workflows(WorkflowFilter { name, status: None, after, limit }).await?;
+        let rows = store
+            .workflows(WorkflowFilter { name, after, limit, ..WorkflowFilter::default() })
+            .await?;
         if rows.iter().any(|row| row.head > 0) {
             return Ok(());
         }
@@ -116,22 +118,25 @@ async fn write(
     args: &VerifyWorkflows,
     to: &mut (impl Write + Send),
 ) -> Result<(), Failure> {
+    let mut export = Export::to(to);
     if let Some(name) = &args.stream {
         let stream = Stream::new(name.clone()).map_err(Failure::refused)?;
-        if !export(store, &stream, to).await.map_err(failed)? {
+        if !export.workflow(store, &stream).await.map_err(failed)? {
             return Err(unknown(found, name));
         }
-        return Ok(());
+        return export.end().map_err(failed);
     }
     let mut after = None;
     loop {
         let (name, limit) = (args.workflow.clone(), PAGE);
-        let rows = store.workflows(WorkflowFilter { name, status: None, after, limit }).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
+        let rows = store
+            .workflows(WorkflowFilter { name, after, limit, ..WorkflowFilter::default() })
+            .await?;
+        let Some(last) = rows.last() else { return export.end().map_err(failed) };
         after = Some(last.stream.clone());
         for row in &rows {
             if let Ok(stream) = Stream::new(row.stream.clone()) {
-                export(store, &stream, to).await.map_err(failed)?;
+                export.workflow(store, &stream).await.map_err(failed)?;
             }
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::{Decision, Step, StepRefused};
-use crate::domain::command::CommandRefused;
+use crate::domain::command::{BODY_BYTES_LIMIT, CommandRefused};
 use crate::domain::{Event, Stream};
 use crate::port::intent;
 use crate::port::store::Appended;
@@ -55,7 +55,9 @@ impl Decision {
 }
 
 impl Step {
-    /// Numbers the events, names the commands and checks the values.
+    /// Numbers the events, names the commands and checks the values. `body_bytes_max` is about
+    /// commands: an event is sent to nobody, may hold what a stranger's input held, and has the
+    /// bound of its table, as inputs have.
     ///
     /// # Errors
     /// [`StepRefused::Value`] for the first rule that is broken, [`StepRefused::Gone`] for an input
@@ -75,7 +77,7 @@ impl Step {
             decision.event.cause = Some(decision.input.clone());
             for event in &mut decision.events {
                 event.cause = None;
-                intent::check_event(event, &stream, body_bytes_max)?;
+                intent::check_event(event, &stream, BODY_BYTES_LIMIT)?;
             }
             let events = i64::try_from(decision.events.len()).unwrap_or(i64::MAX);
             let seq = head.saturating_add(1).saturating_add(events);
@@ -158,6 +160,18 @@ mod tests {
             );
         }
         assert_eq!(numbered, [(5, 0, Some("a")), (6, 2, None), (7, 1, Some("b"))]);
+    }
+
+    /// A signal of 1 to 16 MiB was taken in, and set the workflow aside whose event held it.
+    #[test]
+    fn an_event_may_have_what_an_input_may_have() {
+        let with = |bytes: usize| {
+            let mut heard = decision("a", 1, 0);
+            heard.events[0].body = vec![b'x'; bytes];
+            step(vec![heard]).plan(100)
+        };
+        assert!(with(BODY_BYTES_LIMIT).is_ok());
+        assert!(matches!(with(BODY_BYTES_LIMIT + 1), Err(StepRefused::Value(_))));
     }
 
     #[test]

@@ -29,6 +29,18 @@ pub fn expire_reason(id: &str, kind: &str, name: &str) -> String {
 /// How an input is recorded that was taken away since its stream is a service's own.
 pub const SET_ASIDE_VERB: &str = "input set aside";
 
+/// The verb under which it is recorded that a person took an input away.
+pub const DROP_VERB: &str = "input drop";
+
+/// Why it was taken away, as it is recorded.
+#[must_use]
+pub fn drop_reason(id: &str, kind: &str, name: &str, why: &str) -> String {
+    format!("input {id} ({kind}:{name}): {why}")
+}
+
+/// The verb under which it is recorded that a person ended a workflow.
+pub const END_VERB: &str = "workflow end";
+
 /// Why it was taken away, as it is recorded.
 #[must_use]
 pub fn aside_reason(id: &str, kind: &str, name: &str, why: &str) -> String {
@@ -49,17 +61,6 @@ pub fn keys(programs: &[Program]) -> Vec<String> {
     keys.sort_unstable();
     keys.dedup();
     keys
-}
-
-/// One page of at most `limit`: what is due at once, then what has a time. However much comes at
-/// once, a quarter of the page is for what has a time, since signals that never end must not keep
-/// every timer waiting.
-#[must_use]
-pub fn due_page<T>(mut at_once: Vec<T>, mut timed: Vec<T>, limit: usize) -> Vec<T> {
-    timed.truncate(limit.saturating_sub(at_once.len()).max(limit / 4));
-    at_once.truncate(limit - timed.len());
-    at_once.append(&mut timed);
-    at_once
 }
 
 impl NewInput {
@@ -106,18 +107,6 @@ fn is_plain(text: &str, max: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn timers_have_a_quarter_of_a_page() {
-        let page = |at_once: i32, timed: i32, limit| {
-            due_page((0..at_once).collect(), (100..100 + timed).collect(), limit)
-        };
-        assert_eq!(page(9, 9, 4), [0, 1, 2, 100]);
-        assert_eq!(page(1, 9, 4), [0, 100, 101, 102]);
-        assert_eq!(page(9, 0, 4), [0, 1, 2, 3]);
-        assert_eq!(page(9, 9, 3), [0, 1, 2]);
-        assert!(page(9, 9, 0).is_empty());
-    }
 
     #[test]
     fn what_strangers_may_not_write_is_named() {

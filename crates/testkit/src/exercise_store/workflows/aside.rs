@@ -73,6 +73,7 @@ pub(super) async fn it_is_taken_up_again<H: WorkflowHands>(hands: H) {
     assert_eq!((listed.status, listed.reason, listed.input), (Some(Status::Running), None, None));
     let acts = flow.scene.hands.acts().await;
     assert_eq!(acts, [format!("{RETRY_VERB} {TRIP} by ann: mended")]);
+    assert_eq!(flow.changes().await, [[RETRY_VERB, TRIP, "quarantined", "running"]]);
     flow.commit(TRIP, 1, vec![approved("approve-1")]).await;
 }
 
@@ -102,6 +103,7 @@ pub(super) async fn one_that_never_began_starts_anew<H: WorkflowHands>(hands: H)
         Err(StepRefused::Moved { .. })
     ));
     assert!(flow.retry(TRIP).await);
+    assert_eq!(flow.changes().await, [[RETRY_VERB, TRIP, "quarantined", "waiting"]]);
     assert_eq!(flow.standing(TRIP).await.0, None);
     assert_eq!(flow.due_to(&["trip/2"], "me").await[0], "trip-1 start");
     flow.commit(TRIP, 0, vec![started()]).await;
@@ -128,6 +130,7 @@ pub(super) async fn a_services_own_stream_is_left_as_it_is<H: WorkflowHands>(han
     let why = "input start (start:trip) of a stream that is a service's own: it panicked: no seat";
     let acts = [format!("{SET_ASIDE_VERB} {TRIP} by counterfoil: {why}")];
     assert_eq!(flow.scene.hands.acts().await, acts);
+    assert_eq!(flow.changes().await, [[SET_ASIDE_VERB, TRIP, "waiting", "gone"]]);
     append(1).await;
     assert!(!flow.retry(TRIP).await);
     // A stream without events is nobody's yet.

@@ -26,6 +26,7 @@ macro_rules! workflow_suite {
                 the_same_input_twice_is_one
                 other_content_of_an_id_is_a_conflict
                 a_decided_input_is_known_by_its_event
+                no_body_is_another_one_than_an_empty_one
                 what_is_counterfoils_own_is_refused
                 one_refused_input_refuses_no_other
                 a_repeat_writes_nothing
@@ -42,6 +43,8 @@ macro_rules! workflow_suite {
             due {
                 a_due_input_tells_all
                 inputs_come_by_due_time_then_arrival
+                a_timer_that_was_due_comes_before_a_later_signal
+                no_flood_lets_an_input_come_before_its_turn
                 a_limit_is_kept
                 what_nobody_serves_clogs_nothing
                 what_another_one_holds_is_left_to_it
@@ -110,6 +113,14 @@ macro_rules! workflow_suite {
                 one_that_never_began_starts_anew
                 a_services_own_stream_is_left_as_it_is
             }
+            hand {
+                an_input_that_nobody_decides_is_taken_away
+                what_did_not_begin_may_be_taken_away
+                what_a_workflow_waits_for_is_never_taken_away
+                a_quarantined_workflow_is_ended_by_a_persons_word
+                what_is_not_set_aside_is_not_ended
+                a_command_of_one_that_was_ended_goes_on
+            }
             keeping {
                 an_orphan_is_listed_with_its_age
                 an_old_orphan_expires_and_is_recorded
@@ -120,6 +131,7 @@ macro_rules! workflow_suite {
             }
             listing {
                 workflows_are_listed_by_filter_and_cursor
+                those_whose_start_waits_are_listed
                 one_workflow_is_told
                 what_waits_is_listed_in_pages
             }

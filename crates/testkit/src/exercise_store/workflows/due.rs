@@ -47,6 +47,93 @@ pub(super) async fn inputs_come_by_due_time_then_arrival<H: WorkflowHands>(hands
     assert_eq!(flow.due_ids().await, ["z", "y", "x", "timer:1:soon", "timer:1:late"]);
 }
 
+/// The story: a runner was away, a signal came after the deadline that the workflow had set, and
+/// was heard before the timer; so a payment went out that was approved too late.
+pub(super) async fn a_timer_that_was_due_comes_before_a_later_signal<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    for of in [TRIP, "trip-2"] {
+        flow.send(start(of)).await;
+        let timers = vec![timer(1, "late", flow.in_secs(10)), timer(1, "later", flow.in_secs(20))];
+        flow.commit(of, 0, vec![Decision { timers, ..started() }]).await;
+    }
+    flow.send(signal(TRIP, "in time")).await;
+    flow.scene.advance(15);
+    flow.send(signal(TRIP, "too late")).await;
+    flow.send(signal("trip-2", "too late")).await;
+    flow.scene.advance(10);
+    let own = |page: &[String], of: &str| -> Vec<String> {
+        let own = page.iter().filter_map(|one| one.strip_prefix(of)?.strip_prefix(' '));
+        own.map(str::to_owned).collect()
+    };
+    let page = flow.due_to(&["trip/1"], RUNNER).await;
+    let one = ["in time", "timer:1:late", "too late", "timer:1:later"].map(str::to_owned);
+    let two = ["timer:1:late", "too late", "timer:1:later"].map(str::to_owned);
+    assert_eq!((own(&page, TRIP), own(&page, "trip-2")), (one.to_vec(), two.to_vec()));
+    // However short the page is, nothing comes before its turn, and something comes.
+    for limit in 1..7 {
+        let short = DueFrom { limit, ..flow.from(&["trip/1"], RUNNER) };
+        let page = flow.store().due_inputs(short).await.unwrap();
+        let page: Vec<_> =
+            page.iter().map(|input| format!("{} {}", input.stream, input.id)).collect();
+        assert_eq!(page.len(), limit);
+        let (first, second) = (own(&page, TRIP), own(&page, "trip-2"));
+        assert_eq!(first, one[..first.len()], "{limit}");
+        assert_eq!(second, two[..second.len()], "{limit}");
+    }
+}
+
+/// What stands behind a page is looked for: neither a flood of signals nor of timers lets one of a
+/// workflow come before its turn, and neither keeps another workflow waiting.
+pub(super) async fn no_flood_lets_an_input_come_before_its_turn<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(start(TRIP)).await;
+    let timers = vec![timer(1, "late", flow.in_secs(10))];
+    flow.commit(TRIP, 0, vec![Decision { timers, ..started() }]).await;
+    flow.begun("flood").await;
+    for number in 0..12 {
+        flow.send(signal("flood", &format!("{number:02}"))).await;
+    }
+    flow.send(signal(TRIP, "in time")).await;
+    flow.scene.advance(15);
+    let page = |limit| {
+        let short = DueFrom { limit, ..flow.from(&["trip/1"], RUNNER) };
+        let store = flow.store().clone();
+        async move {
+            let page = store.due_inputs(short).await.unwrap();
+            page.iter().map(|one| format!("{} {}", one.stream, one.id)).collect::<Vec<_>>()
+        }
+    };
+    // The timer waits for the signal that came in time, which the flood keeps off the page.
+    let flooded: Vec<_> = (0..8).map(|number| format!("flood {number:02}")).collect();
+    assert_eq!(page(8).await, flooded);
+    let all = page(14).await;
+    assert_eq!(all[12..], ["trip-1 in time", "trip-1 timer:1:late"]);
+    // One that came later does not keep it.
+    let decided = (0..12).map(|number| approved(&format!("{number:02}"))).collect();
+    flow.commit("flood", 1, decided).await;
+    flow.commit(TRIP, 1, vec![approved("in time")]).await;
+    for number in 12..24 {
+        flow.send(signal("flood", &format!("{number:02}"))).await;
+    }
+    flow.send(signal(TRIP, "too late")).await;
+    let quarter = page(8).await;
+    assert_eq!((quarter.len(), quarter[7].as_str()), (8, "trip-1 timer:1:late"));
+
+    // A flood of timers.
+    let timers = (0..12).map(|n| timer(1, &format!("t{n:02}"), flow.in_secs(1))).collect();
+    flow.send(start("alarm")).await;
+    flow.commit("alarm", 0, vec![Decision { timers, ..started() }]).await;
+    flow.scene.advance(9);
+    flow.send(signal("alarm", "after them")).await;
+    flow.send(signal("trip-9", "orphan")).await;
+    let decided = (12..24).map(|number| approved(&format!("{number:02}"))).collect();
+    flow.commit("flood", 13, decided).await;
+    let short = page(8).await;
+    assert_eq!(short.len(), 8);
+    assert!(!short.contains(&"alarm after them".to_owned()), "{short:?}");
+    assert!(short.contains(&"trip-1 too late".to_owned()), "{short:?}");
+}
+
 pub(super) async fn a_limit_is_kept<H: WorkflowHands>(hands: H) {
     let flow = Flow::new(hands).await;
     for stream in ["trip-1", "trip-2", "trip-3"] {

@@ -61,6 +61,19 @@ pub(super) async fn a_decided_input_is_known_by_its_event<H: WorkflowHands>(hand
     }
 }
 
+/// On PostgreSQL the library took an empty body for none, and the guard did not.
+pub(super) async fn no_body_is_another_one_than_an_empty_one<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    let [none, empty] = [None, Some(Vec::new())]
+        .map(|body| move |id: &str| NewInput { body: body.clone(), ..signal(TRIP, id) });
+    flow.send(none("a")).await;
+    flow.send(empty("b")).await;
+    assert_eq!(flow.answer(none("a")).await, Ok(Recorded::Repeated));
+    assert_eq!(flow.answer(empty("b")).await, Ok(Recorded::Repeated));
+    flow.is_conflict(empty("a")).await;
+    flow.is_conflict(none("b")).await;
+}
+
 pub(super) async fn what_is_counterfoils_own_is_refused<H: WorkflowHands>(hands: H) {
     let flow = Flow::new(hands).await;
     flow.begun(TRIP).await;

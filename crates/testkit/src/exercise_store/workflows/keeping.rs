@@ -53,6 +53,7 @@ pub(super) async fn an_old_orphan_expires_and_is_recorded<H: WorkflowHands>(hand
     let why = "input a (signal:approve) waited for a workflow that never began";
     let act = format!("{EXPIRE_VERB} trip-9 by counterfoil: {why}");
     assert_eq!(flow.scene.hands.acts().await, [act]);
+    assert_eq!(flow.changes().await, [[EXPIRE_VERB, "trip-9", "waiting", "gone"]]);
     // It may be sent again.
     flow.send(signal("trip-9", "a")).await;
 }

@@ -2,7 +2,7 @@
 
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{Digest, OrderingKey};
-use counterfoil_core::port::workflow::{Decision, Issued, Step};
+use counterfoil_core::port::workflow::{Carried, Decision, Issued, Step};
 use counterfoil_core::port::{Archive, Store, Workflows};
 
 use super::super::scene::completed;
@@ -58,7 +58,11 @@ pub(super) async fn what_was_issued_is_told_archived_or_not<H: WorkflowHands>(ha
     let commands = vec![book("x"), keyed];
     flow.commit(TRIP, 0, vec![Decision { commands, ..started() }]).await;
     flow.send(signal(TRIP, "a")).await;
-    flow.commit(TRIP, 1, vec![Decision { commands: vec![book("z")], ..approved("a") }]).await;
+    let mut carrying = book("z").content_type("text/plain").header("x-seat", "12A");
+    carrying.core_digest = Some(Digest::of(b"core"));
+    (carrying.not_before, carrying.expires_at) = (Some(flow.in_secs(0)), Some(flow.in_secs(900)));
+    let commands = vec![carrying.clone()];
+    flow.commit(TRIP, 1, vec![Decision { commands, ..approved("a") }]).await;
     flow.booked("trip-10").await;
     let issued = |seq: i64, idx: i64, key: Option<&str>, body: &str| Issued {
         seq,
@@ -67,8 +71,11 @@ pub(super) async fn what_was_issued_is_told_archived_or_not<H: WorkflowHands>(ha
         kind: "flight.book".into(),
         ordering_key: key.map(|key| OrderingKey::new(key).unwrap()),
         digest: Some(Digest::of(body.as_bytes())),
+        carried: Some(Carried::from(&book(body))),
     };
-    let all = [issued(1, 0, None, "x"), issued(1, 1, Some("seat"), "y"), issued(2, 0, None, "z")];
+    let mut all =
+        [issued(1, 0, None, "x"), issued(1, 1, Some("seat"), "y"), issued(2, 0, None, "z")];
+    all[2].carried = Some(Carried::from(&carrying));
     let page = |after, limit| {
         let store = flow.store().clone();
         async move { store.issued(&stream(TRIP), after, limit).await.unwrap() }
@@ -89,6 +96,8 @@ pub(super) async fn what_was_issued_is_told_archived_or_not<H: WorkflowHands>(ha
     for id in ["trip-1:1:0", "trip-1:1:1"] {
         flow.scene.buried(id).await;
     }
+    // A tombstone keeps less.
+    (all[0].carried, all[1].carried) = (None, None);
     assert_eq!(page((0, 0), 9).await, all);
     assert_eq!(page((1, 0), 1).await, all[1..2]);
 }

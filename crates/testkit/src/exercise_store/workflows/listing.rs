@@ -51,6 +51,32 @@ pub(super) async fn workflows_are_listed_by_filter_and_cursor<H: WorkflowHands>(
     assert_eq!(flow.list(both).await, ["trip-10"]);
 }
 
+/// The story: a start named a program that no runner had, by a typing error, and stood in no list.
+pub(super) async fn those_whose_start_waits_are_listed<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    let at = flow.in_secs(0);
+    for (of, program) in [("c", "typo"), ("a", "trip"), ("b", "typo")] {
+        flow.send(input(of, "start", InputKind::Start, program, "x")).await;
+        flow.scene.advance(1);
+    }
+    // Twice in one stream: the first one counts.
+    flow.send(input("b", "again", InputKind::Start, "trip", "x")).await;
+    flow.begun("begun").await;
+    flow.send(input("begun", "second", InputKind::Start, "typo", "x")).await;
+    flow.send(signal("orphan", "a")).await;
+    let waiting = WorkflowFilter { is_waiting: true, limit: 9, ..WorkflowFilter::default() };
+    let listed = flow.store().workflows(waiting.clone()).await.unwrap();
+    let brief = |one: &ListedWorkflow| (one.stream.clone(), one.program.clone(), one.status);
+    let all: Vec<_> = listed.iter().map(brief).collect();
+    let one = |of: &str, program: &str| (of.to_owned(), program.to_owned(), None);
+    assert_eq!(all, [one("a", "trip"), one("b", "typo"), one("c", "typo")]);
+    assert_eq!(listed[2].changed_at, Some(at), "since when it waits");
+    let named = WorkflowFilter { name: Some("typo".into()), ..waiting.clone() };
+    assert_eq!(flow.list(named).await, ["b", "c"]);
+    let page = WorkflowFilter { after: Some("a".into()), limit: 1, ..waiting };
+    assert_eq!(flow.list(page).await, ["b"]);
+}
+
 pub(super) async fn one_workflow_is_told<H: WorkflowHands>(hands: H) {
     let flow = Flow::new(hands).await;
     let told = |of: &'static str| {

@@ -8,6 +8,7 @@ mod cancelling;
 mod cases;
 mod due;
 mod flow;
+mod hand;
 mod inputs;
 mod keeping;
 mod leaving;

@@ -39,7 +39,7 @@ const fn gone(hand: Spoil, full: &'static [&'static str], open: &'static [&'stat
 
 impl<H: WorkflowHands> Flow<H> {
     /// A workflow that waits for a receipt and for a timer, and one that has ended.
-    async fn proven(hands: H) -> Self {
+    pub(super) async fn proven(hands: H) -> Self {
         let flow = Self::new(hands).await;
         for of in [TRIP, "trip-2"] {
             flow.planned(of).await;
@@ -70,7 +70,7 @@ impl<H: WorkflowHands> Flow<H> {
     }
 
     /// The codes that an audit tells.
-    async fn codes(&self, how: How) -> BTreeSet<&'static str> {
+    pub(super) async fn codes(&self, how: How) -> BTreeSet<&'static str> {
         let report = audit_sealed(self.store(), AuditOptions::default(), how).await.unwrap();
         report.violations.iter().map(|found| found.code).collect()
     }
