@@ -33,7 +33,7 @@ pub(crate) async fn measure(scale: &Scale, age: Age) -> Result<Measured> {
     std::fs::create_dir(&files)?;
     let audit = mebibytes(&["--audit-memory".as_ref(), path.as_os_str()])?;
     let name = path.to_str().context("a path of UTF-8")?;
-    let mut measured = measure_store(&store, age, || beside(name, &files)).await?;
+    let mut measured = measure_store(&store, age, || beside(name, &files), async || Ok(())).await?;
     drop(store);
     let seconds = RELAY_SECONDS.to_string();
     let args =
