@@ -4,7 +4,8 @@
 -- workflow may have moved while it was written. Long bodies make short pages.
 WITH told AS MATERIALIZED (SELECT cf.micros() AS now),
 due AS (
-  SELECT k.workflow AS key, i.arrival, i.recorded_at, i.stream, i.id, i.kind, i.name, i.body, i.due_at,
+  SELECT k.workflow AS key, i.arrival, i.recorded_at, i.stream, i.id, i.kind, i.name, i.body,
+    i.due_at,
     s.workflow, s.version, s.status, s.head,
     cf.waits_for(i.kind, i.name, s.workflow, s.version, s.status) AS waits_for,
     sum(octet_length(i.body)) OVER (PARTITION BY i.due_at IS NULL

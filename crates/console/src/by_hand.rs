@@ -1,4 +1,4 @@
-//! `/v1/workflows/{stream}/retry`, `drop` and `end`: what people do to a workflow that cannot go on.
+//! `/v1/workflows/{stream}/retry`, `drop` and `end`: what people do to one that stands still.
 //!
 //! Guarantees: recorded with the caller and the reason; what is refused says the way out. Does not:
 //! undo what the workflow did.

@@ -166,8 +166,11 @@ impl<T> Saga<T> {
         let name = &self.name;
         let timer = within.map(|_| WAIT_TIMER);
         self.must_fit("the signal", &signal, (INPUT_NAME_BYTES_MAX, timer));
-        let awaits = |stage: &Stage<T>| matches!(stage, Stage::Wait { signal: other, .. } if *other == signal);
-        let is_new = !self.stages.iter().any(awaits);
+        let mut waits = self.stages.iter().filter_map(|stage| match stage {
+            Stage::Wait { signal, .. } => Some(signal),
+            Stage::Group(_) => None,
+        });
+        let is_new = waits.all(|other| *other != signal);
         assert!(is_new, "saga {name}: it waits for {signal} twice, and one signal would end both");
         self.then(Stage::Wait { signal, within })
     }

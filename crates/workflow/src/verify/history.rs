@@ -5,8 +5,8 @@
 //! are compared.
 //!
 //! A file is JSON, one object a line: `{"workflow": {stream, program, head}}`, of one that goes on
-//! its `{"snapshot": …}`, then its `{"event": …}` and `{"command": …}` lines in order, then the next
-//! workflow; and `{"end": {workflows}}` as the last line. Files may be put together.
+//! its `{"snapshot": …}`, then its `{"event": …}` and `{"command": …}` lines in order, then the
+//! next workflow; and `{"end": {workflows}}` as the last line. Files may be put together.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
