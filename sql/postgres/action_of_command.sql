@@ -1,4 +1,4 @@
 -- by operator_action_about: a destination, or the store, may be called like a command.
 SELECT verb, actor, reason, recorded_at FROM cf.operator_action
 WHERE about = $1::text AND verb NOT IN ('pause', 'resume', 'restored', 'reseal', 'workflow retry',
-    'input expire', 'input set aside') ORDER BY id;
+    'input expire', 'input set aside', 'workflow recall') ORDER BY id;

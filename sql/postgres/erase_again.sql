@@ -3,6 +3,6 @@
 SELECT EXISTS (SELECT 1 FROM cf.operator_action a WHERE a.about = $1::text AND a.verb = 'erase')
   AND NOT EXISTS (SELECT 1 FROM cf.operator_action a WHERE a.about = $1::text
     AND a.verb NOT IN ('pause', 'resume', 'restored', 'reseal', 'workflow retry',
-    'input expire', 'input set aside', 'erase') AND a.reason IS NOT NULL)
+    'input expire', 'input set aside', 'workflow recall', 'erase') AND a.reason IS NOT NULL)
   AND NOT EXISTS (SELECT 1 FROM cf.contradiction c WHERE c.command_id = $1::text
     AND (c.result IS NOT NULL OR c.evidence IS NOT NULL));

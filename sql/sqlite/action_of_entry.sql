@@ -2,4 +2,4 @@
 SELECT id, verb, about, actor, reason, before, after, recorded_at
 FROM counterfoil_operator_action
 WHERE about = ?1 AND verb NOT IN ('pause', 'resume', 'restored', 'reseal', 'workflow retry',
-    'input expire', 'input set aside') ORDER BY id;
+    'input expire', 'input set aside', 'workflow recall') ORDER BY id;

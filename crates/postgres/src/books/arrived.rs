@@ -88,13 +88,7 @@ pub(super) async fn events(
     let (stream, seq) = after.unwrap_or_default();
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx.query(EVENTS, &[&stream, &seq, &limit]).await?;
-    let row = |row| {
-        let name = text(row, 7).unwrap_or_default();
-        let stream = Stream::from_bytes(name.as_bytes());
-        let stream = stream.map_err(|why| Failure::broken(format!("stream {name}: {why}")))?;
-        event::row(row, &stream)
-    };
-    rows.iter().map(row).collect()
+    rows.iter().map(event::with_stream).collect()
 }
 
 /// The acts of people after `after`.

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use counterfoil_core::domain::Digest;
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{InputRefused, NewInput};
 
 use crate::failure::Failure;
-use crate::row::{bytes, int, string, text};
+use crate::row::{bytes, digest, flag, int, string, text};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 use crate::work::Work;
@@ -82,8 +83,12 @@ impl Send {
             let kind = input.kind.event_kind(&input.name);
             // Decided ones keep no difference between an empty body and none.
             let body = input.body.as_deref().unwrap_or_default();
-            let is_same = text(row, 1) == Some(&kind) && bytes(row, 2).unwrap_or_default() == body;
-            same[place] = Some(is_same);
+            let same_body = match flag(row, 3) {
+                // Its body is archived, and its digest stands for it.
+                true => digest(row, 4) == Some(Digest::of(body)),
+                false => bytes(row, 2).unwrap_or_default() == body,
+            };
+            same[place] = Some(text(row, 1) == Some(&kind) && same_body);
         }
         same.into_iter()
             .map(|same| same.ok_or_else(|| Failure::Again("an input is gone".into())))

@@ -7,6 +7,7 @@
 mod act;
 mod archive;
 mod audited;
+mod bodies;
 mod exchange;
 mod facts;
 mod flow_facts;

@@ -12,12 +12,13 @@ use std::path::Path;
 
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{EventRow, Stream};
+use counterfoil_core::port::bodies::{NoFiles, ReadBodies};
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::workflow::{Issued, Workflows};
 
 use super::history_line::Line;
 use super::replay::Replay;
-use super::{PAGE, Verified, issued, unknown};
+use super::{Archived, PAGE, Verified, issued, unknown};
 use crate::programs::Programs;
 
 /// Why a history was not exported or not read.
@@ -35,6 +36,19 @@ pub enum HistoryError {
         /// What is wrong.
         why: String,
     },
+    /// The body of an event is archived, and was not found; no line of this page is written.
+    #[error(
+        "the body of event {seq} of workflow {workflow} is archived in {file}: give its folder, or \
+         bring it back with `counterfoil workflow recall`"
+    )]
+    Archived {
+        /// The workflow.
+        workflow: String,
+        /// The event.
+        seq: i64,
+        /// The name of the file.
+        file: String,
+    },
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -48,6 +62,7 @@ impl HistoryError {
             Self::Io(_) => "CF1207",
             Self::Line { .. } => "CF1208",
             Self::Store(_) => "CF1209",
+            Self::Archived { .. } => "CF1211",
         }
     }
 }
@@ -61,14 +76,35 @@ pub async fn export<S: Workflows>(
     stream: &Stream,
     to: &mut (impl Write + Send),
 ) -> Result<bool, HistoryError> {
+    export_from(store, stream, &mut NoFiles, to).await
+}
+
+/// The same with the bodies that an archive took, where they lie. A line of it is written once all
+/// bodies of its page are found.
+///
+/// # Errors
+/// As [`export`].
+pub async fn export_from<S: Workflows>(
+    store: &S,
+    stream: &Stream,
+    bodies: &mut impl ReadBodies,
+    to: &mut (impl Write + Send),
+) -> Result<bool, HistoryError> {
     let Some(listed) = store.workflow(stream.as_str()).await? else { return Ok(false) };
     if listed.head == 0 {
         return Ok(false);
     }
-    write_line(to, &Line::Workflow { stream: listed.stream, program: listed.program })?;
+    let mut head = Some(Line::Workflow { stream: listed.stream, program: listed.program });
     let (mut after, mut issued_after) = (0, (0, -1));
     loop {
-        let events = store.load(stream, after, PAGE).await?;
+        let mut events = store.load(stream, after, PAGE).await?;
+        bodies.read(&mut events)?;
+        if let Some(Archived { seq, file }) = Archived::among(&events) {
+            return Err(HistoryError::Archived { workflow: stream.to_string(), seq, file });
+        }
+        if let Some(head) = head.take() {
+            write_line(to, &head)?;
+        }
         let Some(last) = events.last() else { return Ok(true) };
         after = last.seq;
         let wanted = events.iter().map(|event| event.commands).sum();

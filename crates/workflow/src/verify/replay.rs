@@ -7,7 +7,7 @@ use counterfoil_core::domain::workflow::{Decided, Program};
 use counterfoil_core::domain::{Digest, Event, EventRow, Stream};
 use counterfoil_core::port::workflow::{Decision, Issued};
 
-use super::{Mismatch, Verified};
+use super::{Archived, Mismatch, Verified};
 use crate::broken::Broken;
 use crate::instance::Instance;
 use crate::live::AnyProgram;
@@ -33,6 +33,7 @@ pub(crate) struct Replay {
     issued: VecDeque<Issued>,
     decisions: u64,
     mismatch: Option<Mismatch>,
+    archived: Option<Archived>,
 }
 
 impl Replay {
@@ -48,6 +49,7 @@ impl Replay {
             issued: VecDeque::new(),
             decisions: 0,
             mismatch: None,
+            archived: None,
         };
         for _ in 0..TIMES {
             match Instance::begin(stream.clone(), program.clone(), Arc::clone(&code)) {
@@ -59,8 +61,12 @@ impl Replay {
     }
 
     /// Takes the next events and at least the commands that were issued with them. Whether it
-    /// wants more.
+    /// wants more: not after a mismatch, nor after an event whose body is not there.
     pub(crate) fn take(&mut self, rows: Vec<EventRow>, issued: Vec<Issued>) -> bool {
+        self.archived = self.archived.take().or_else(|| Archived::among(&rows));
+        if self.archived.is_some() {
+            return false;
+        }
         self.rows.extend(rows);
         self.issued.extend(issued);
         while self.mismatch.is_none() {
@@ -87,7 +93,7 @@ impl Replay {
 
     /// What it came to.
     pub(crate) fn end(mut self) -> Verified {
-        if let (None, Some(row)) = (&self.mismatch, self.rows.front()) {
+        if let (None, None, Some(row)) = (&self.mismatch, &self.archived, self.rows.front()) {
             let (seq, left) = (row.seq, self.rows.len());
             let says = format!("a decision of more than {left} events");
             self.differs((seq, ""), "history", &says, "the history ends within it");
@@ -98,6 +104,7 @@ impl Replay {
             decisions: self.decisions,
             mismatch: self.mismatch,
             is_unknown: false,
+            archived: self.archived,
         }
     }
 
