@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use counterfoil_core::domain::laws::{CommandFacts, ContradictionFacts};
-use counterfoil_core::domain::{EventRow, Stream};
+use counterfoil_core::domain::EventRow;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
 use counterfoil_core::port::seal::Arrived;
@@ -16,7 +16,7 @@ use crate::facts;
 use crate::failure::Failure;
 use crate::position;
 use crate::read::{asked, event};
-use crate::row::{count, int, string, text, time};
+use crate::row::{count, int, string, time};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
