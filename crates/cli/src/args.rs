@@ -30,7 +30,7 @@ pub(crate) use manual::{Completions, Explain, Man};
 pub(crate) use receiver::Receiver;
 pub(crate) use restored::Restored;
 pub(crate) use workflow::{
-    CancelWorkflow, GivenBody, ListWorkflows, RetryWorkflow, ShowWorkflow, SignalWorkflow,
+    CancelWorkflow, GivenBody, ListWorkflows, RecallWorkflow, RetryWorkflow, ShowWorkflow, SignalWorkflow,
     StartWorkflow, VerifyWorkflows, Workflow, WorkflowVerb,
 };
 

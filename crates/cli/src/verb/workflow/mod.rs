@@ -1,18 +1,23 @@
-//! `workflow start|list|show|signal|cancel|retry|verify`: what people do with workflows.
+//! `workflow start|list|show|signal|cancel|retry|recall|verify`: what people do with workflows.
 //!
 //! Guarantees: an input is written by the rules of the guard, and says `recorded` or `repeated`.
 //! Does not: run a program; a runner in your own process does.
 
 mod list;
+mod recall;
 mod send;
 mod show;
 mod tell;
 mod verify;
 
+use std::path::PathBuf;
+
+use counterfoil_archive::{BodyReader, Folder};
 use counterfoil_core::domain::Stream;
 use counterfoil_core::port::{Actor, Workflows as _};
 
 use super::actor::actor;
+use super::archive::failed;
 use super::{Found, block_on};
 use crate::args::{RetryWorkflow, Shared, Workflow, WorkflowVerb};
 use crate::exit::{Ended, Exit, Failure, verdict};
@@ -30,6 +35,7 @@ pub(crate) fn run(shared: &Shared, args: Workflow) -> Ended {
         WorkflowVerb::List(args) => list::run(shared, args),
         WorkflowVerb::Show(args) => show::run(shared, &args),
         WorkflowVerb::Retry(args) => retry(shared, args),
+        WorkflowVerb::Recall(args) => recall::run(shared, args),
         WorkflowVerb::Verify(args) => verdict(verify::run(shared, &args)),
     }
 }
@@ -56,6 +62,16 @@ fn retry(shared: &Shared, args: RetryWorkflow) -> Ended {
         };
         Err(Failure::refused(text).help("`counterfoil workflow list --status quarantined`"))
     })
+}
+
+/// The files of the archive, in the folders that are given, else in `[archive] dir`.
+fn files(found: &Found, given: &[PathBuf]) -> Result<BodyReader, Failure> {
+    let mut dirs = given.to_vec();
+    if dirs.is_empty() {
+        dirs.extend(found.archive(None)?);
+    }
+    let folders = dirs.iter().map(|dir| Folder::new(dir).map_err(failed));
+    Ok(BodyReader::new(folders.collect::<Result<_, _>>()?))
 }
 
 /// Nothing stands under this stream.

@@ -317,7 +317,7 @@ pub(super) async fn a_body_that_lies_nowhere_or_twice_is_told<H: WorkflowHands>(
             }),
         },
         Spoil {
-            sql: "UPDATE cf.event SET body = kind WHERE seq = 3",
+            sql: "UPDATE cf.event SET body = digest WHERE seq = 3",
             rows: |rows| rows.events.values_mut().for_each(|event| {
                 if event.seq == 3 {
                     event.body = b"back".to_vec();
