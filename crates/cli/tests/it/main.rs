@@ -64,3 +64,4 @@ mod stranger;
 mod traces;
 mod verb;
 mod workflow;
+mod workflow_archive;
