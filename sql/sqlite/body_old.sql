@@ -1,5 +1,5 @@
--- by the primary key of counterfoil_event: of a range of a stream, events whose bodies are here, old
--- enough, and long enough to be archived.
+-- by the primary key of counterfoil_event: of a range of a stream, events whose bodies are here,
+-- old enough, and long enough to be archived.
 SELECT stream, seq, kind, body, cause, commands, recorded_at, decided, file, digest
 FROM counterfoil_event
 WHERE stream = ?1 AND seq > ?2 AND seq <= ?3 AND file IS NULL AND digest IS NULL

@@ -30,8 +30,8 @@ pub(crate) use manual::{Completions, Explain, Man};
 pub(crate) use receiver::Receiver;
 pub(crate) use restored::Restored;
 pub(crate) use workflow::{
-    CancelWorkflow, GivenBody, ListWorkflows, RecallWorkflow, RetryWorkflow, ShowWorkflow, SignalWorkflow,
-    StartWorkflow, VerifyWorkflows, Workflow, WorkflowVerb,
+    CancelWorkflow, GivenBody, ListWorkflows, RecallWorkflow, RetryWorkflow, ShowWorkflow,
+    SignalWorkflow, StartWorkflow, VerifyWorkflows, Workflow, WorkflowVerb,
 };
 
 /// Counterfoil: a transactional outbox with leased delivery, receipts and an audit.

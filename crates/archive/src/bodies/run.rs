@@ -83,7 +83,8 @@ impl<S: Archive + Bodies> Run<'_, '_, S> {
     async fn move_all(&mut self) -> Result<(), ArchiveError> {
         let (mut after, mut limit) = (None, PAGE_FIRST);
         loop {
-            let page = self.work.store.old_bodies(self.options.before, after.clone(), limit).await?;
+            let page =
+                self.work.store.old_bodies(self.options.before, after.clone(), limit).await?;
             self.report.kept_bodies.add(page.kept);
             let bytes = page.events.iter().map(|event| event.body.len());
             limit = next_limit(bytes, limit);

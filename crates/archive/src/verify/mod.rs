@@ -1,8 +1,8 @@
 //! Proves that the files of an archive are whole, and that store and files say the same.
 //!
 //! Guarantees: bounded memory; every file against its manifest, every line against its own digests
-//! and its tombstone or the row of its event, every tombstone and archived event against its line. Does not: change a file, but to end an
-//! erasure that was cut short.
+//! and its tombstone or the row of its event, every tombstone and archived event against its line.
+//! Does not: change a file, but to end an erasure that was cut short.
 
 mod events;
 mod file;

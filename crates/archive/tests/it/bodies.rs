@@ -34,10 +34,10 @@ async fn commands_and_bodies_move_in_one_run() {
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     assert_eq!(manifest["stage"], "buried");
     assert_eq!((&manifest["events"], &manifest["workflows"]), (&7.into(), &2.into()));
-    assert_eq!((&manifest["first_stream"], &manifest["last_stream"]), (
-        &"done".into(),
-        &"runs".into()
-    ));
+    assert_eq!(
+        (&manifest["first_stream"], &manifest["last_stream"]),
+        (&"done".into(), &"runs".into())
+    );
     let again = site.run().await;
     assert_eq!((again.taken(), again.events.len()), (0, 0));
     site.clock.advance(Span::from_secs(60));

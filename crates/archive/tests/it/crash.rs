@@ -3,8 +3,8 @@
 //! The steps are found by running: the death comes one step later each time, until a run ends.
 
 use counterfoil_archive::{ArchiveError, Erasure, Unwatched};
-use counterfoil_core::port::Store as _;
 use counterfoil_core::port::Bodies;
+use counterfoil_core::port::Store as _;
 use counterfoil_core::port::archive::Archive;
 
 use crate::scene::{Site, die_after, ids, in_memory};

@@ -83,8 +83,13 @@ impl<S: Archive + Bodies + Workflows> Site<S> {
 
     pub(crate) async fn set_aside(&self, of: &str, head: i64) {
         let (reason, input) = ("it panicked".into(), String::new());
-        let aside =
-            Quarantine { stream: stream(of), program: program(), expected_seq: head, reason, input };
+        let aside = Quarantine {
+            stream: stream(of),
+            program: program(),
+            expected_seq: head,
+            reason,
+            input,
+        };
         assert_eq!(self.store.quarantine(aside).await.unwrap(), Aside::Workflow);
     }
 

@@ -54,9 +54,8 @@ fn moved_shown_and_brought_back(books: &Books) {
     assert_eq!(event["body"], body());
 
     // The same start is known by its digest.
-    let start = |body: &str| {
-        books.run(&["workflow", "start", "t-1", "--workflow", "trip", "--body", body])
-    };
+    let start =
+        |body: &str| books.run(&["workflow", "start", "t-1", "--workflow", "trip", "--body", body]);
     assert_eq!(start(&body()).is_done().out, "repeated\n");
     start("{}").refuses(1, &["input start of workflow t-1 stands with other content"]);
 

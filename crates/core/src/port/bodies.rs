@@ -1,5 +1,5 @@
-//! What an archive needs of the events of workflows: bodies that may leave their rows, their leaving,
-//! and their coming back.
+//! What an archive needs of the events of workflows: bodies that may leave their rows, their
+//! leaving, and their coming back.
 //!
 //! Guarantees asked of an implementation: a row stays for ever, with its cause, its numbers and
 //! what was decided; a body leaves only a row that stands exactly as it was read, and its file and

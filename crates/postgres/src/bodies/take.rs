@@ -62,9 +62,8 @@ impl Work for Take {
         let times: Vec<i64> = all().map(|(event, _)| event.recorded_at.get()).collect();
         let decided: Vec<Option<&str>> = all().map(|(event, _)| event.decided.as_deref()).collect();
         let digests: Vec<&[u8]> = all().map(|(_, digest)| digest.as_bytes().as_slice()).collect();
-        let columns: [&dyn crate::param::Param; 9] = [
-            &streams, &seqs, &kinds, &causes, &commands, &times, &decided, &digests, &self.file,
-        ];
+        let columns: [&dyn crate::param::Param; 9] =
+            [&streams, &seqs, &kinds, &causes, &commands, &times, &decided, &digests, &self.file];
         let rows = tx.query(TAKE, &columns).await?;
         let taken: BTreeSet<Place> =
             rows.iter().filter_map(|row| Some((string(row, 0)?, int(row, 1)?))).collect();

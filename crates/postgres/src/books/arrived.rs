@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_core::domain::laws::{CommandFacts, ContradictionFacts};
 use counterfoil_core::domain::EventRow;
+use counterfoil_core::domain::laws::{CommandFacts, ContradictionFacts};
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
 use counterfoil_core::port::seal::Arrived;

@@ -4,9 +4,9 @@
 //! member of the commit queue. Does not: write archives' files.
 
 use counterfoil_core::domain::{EventRow, Micros, Stream};
+use counterfoil_core::port::Actor;
 use counterfoil_core::port::bodies::{Bodies, BodyPage, Place};
 use counterfoil_core::port::store::StoreError;
-use counterfoil_core::port::Actor;
 
 use super::SqliteStore;
 use crate::act::check_actor;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use counterfoil_core::audit::keep;
 use counterfoil_core::domain::{Digest, Micros, OutboxRow, Stream};
 use counterfoil_core::port::Actor;
-use counterfoil_core::port::bodies::RECALL_VERB;
 use counterfoil_core::port::archive::{
     ActionRow, Archive, Buried, EndedPage, Entry, Erased, Kept, SealChange, Tombstone,
 };
+use counterfoil_core::port::bodies::RECALL_VERB;
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::workflow::{EXPIRE_VERB, RETRY_VERB, SET_ASIDE_VERB};
 
@@ -19,16 +19,8 @@ use super::MemoryStore;
 use super::rows::{self, Rows};
 
 /// What is done to others, which may be called like a command: destinations, the store, workflows.
-const ELSEWHERE: [&str; 8] = [
-    "pause",
-    "resume",
-    "restored",
-    "reseal",
-    RETRY_VERB,
-    EXPIRE_VERB,
-    SET_ASIDE_VERB,
-    RECALL_VERB,
-];
+const ELSEWHERE: [&str; 8] =
+    ["pause", "resume", "restored", "reseal", RETRY_VERB, EXPIRE_VERB, SET_ASIDE_VERB, RECALL_VERB];
 /// How many rows a page looks at for each that it may hold.
 const LOOKS: usize = 4;
 

@@ -6,11 +6,11 @@
 use counterfoil_core::domain::laws::BodyFacts;
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{ArchivedBody, Digest, EventRow, Micros, Stream};
+use counterfoil_core::port::Actor;
 use counterfoil_core::port::bodies::{
     BODY_BYTES_MIN, Bodies, BodyPage, KeptBodies, Place, RECALL_VERB,
 };
 use counterfoil_core::port::store::StoreError;
-use counterfoil_core::port::Actor;
 
 use super::MemoryStore;
 use super::rows::{Rows, StreamEntry};

@@ -12,6 +12,7 @@ use counterfoil_core::port::{Store, Workflows};
 use super::super::archiving::ann;
 use super::flow::{Flow, TRIP, input, program, start, started, stream};
 use super::{Spoil, WorkflowHands};
+use crate::memory_store::rows::Rows;
 
 /// The file of every case.
 const FILE: &str = "20261130T021213.000001Z-1a2b3c4d-1-3.events.jsonl.zst";
@@ -54,11 +55,8 @@ impl<H: WorkflowHands> Flow<H> {
     async fn saved(&self, of: &str, head: i64) {
         let id = format!("say-{}", head + 1);
         self.send(said(of, &id)).await;
-        let snapshot = Some(Snapshot {
-            program: program("trip/1"),
-            seq: head + 1,
-            state: b"{}".to_vec(),
-        });
+        let snapshot =
+            Some(Snapshot { program: program("trip/1"), seq: head + 1, state: b"{}".to_vec() });
         let step = self.step(of, head, vec![heard(&id, &Decided::default())]);
         assert_eq!(self.try_step(Step { snapshot, ..step }).await, Ok(()), "saving {of}");
     }
@@ -203,7 +201,7 @@ pub(super) async fn what_is_not_as_it_was_read_is_left<H: WorkflowHands>(hands: 
         change(&mut event);
         event
     };
-    let changed = vec![
+    let changed = [
         other(|it| it.body[0] = b'!'),
         other(|it| it.cause = None),
         other(|it| it.kind = Kind::new("signal:other").unwrap()),
@@ -307,23 +305,17 @@ pub(super) async fn a_body_that_lies_nowhere_or_twice_is_told<H: WorkflowHands>(
     flow.over(TRIP, 2).await;
     flow.scene.advance(1);
     flow.take().await;
+    let digest = |rows: &mut Rows| {
+        let event = rows.events.get_mut(&(TRIP.to_owned(), 2)).unwrap();
+        event.archived.as_mut().unwrap().digest = None;
+    };
+    let body = |rows: &mut Rows| {
+        let event = rows.events.get_mut(&(TRIP.to_owned(), 3)).unwrap();
+        event.body = b"back".to_vec();
+    };
     let spoils = [
-        Spoil {
-            sql: "UPDATE cf.event SET digest = NULL WHERE seq = 2",
-            rows: |rows| rows.events.values_mut().for_each(|event| {
-                if let Some(archived) = event.archived.as_mut().filter(|_| event.seq == 2) {
-                    archived.digest = None;
-                }
-            }),
-        },
-        Spoil {
-            sql: "UPDATE cf.event SET body = digest WHERE seq = 3",
-            rows: |rows| rows.events.values_mut().for_each(|event| {
-                if event.seq == 3 {
-                    event.body = b"back".to_vec();
-                }
-            }),
-        },
+        Spoil { sql: "UPDATE cf.event SET digest = NULL WHERE seq = 2", rows: digest },
+        Spoil { sql: "UPDATE cf.event SET body = digest WHERE seq = 3", rows: body },
     ];
     for (count, spoil) in (1..).zip(&spoils) {
         flow.scene.hands.spoil(spoil).await;
