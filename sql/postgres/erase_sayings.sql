@@ -5,5 +5,5 @@ WITH said AS (
 UPDATE cf.operator_action a SET reason = NULL
 WHERE a.about = $1::text AND a.verb NOT IN
     ('pause', 'resume', 'restored', 'reseal', 'workflow retry', 'workflow end', 'input expire',
-    'input set aside', 'input drop', 'erase')
+    'input set aside', 'input drop', 'workflow recall', 'erase')
   AND a.reason IS NOT NULL;

@@ -7,7 +7,7 @@ SELECT $1::text, $2::text, $3::bigint, 'quarantined',
 WHERE EXISTS (SELECT 1 FROM cf.stream h WHERE h.stream = $1::text AND h.workflow IS NOT NULL)
   OR ($4::bigint = 0 AND (NOT EXISTS (SELECT 1 FROM cf.event e WHERE e.stream = $1::text)
     OR EXISTS (SELECT 1 FROM cf.event b WHERE b.stream = $1::text AND b.seq = 1
-      AND starts_with(b.kind, 'start:') AND b.cause IS NOT NULL)))
+      AND starts_with(b.kind, 'start:') AND (b.cause IS NULL) IS FALSE)))
 ON CONFLICT (stream) DO UPDATE SET workflow = coalesce(stream.workflow, excluded.workflow),
   version = CASE WHEN stream.workflow IS NULL THEN excluded.version ELSE stream.version END,
   head = CASE WHEN stream.workflow IS NULL THEN greatest(stream.head, excluded.head)

@@ -2,4 +2,4 @@
 SELECT id, verb, about, actor, reason, before, after, recorded_at
 FROM counterfoil_operator_action
 WHERE about = ?1 AND verb NOT IN ('pause', 'resume', 'restored', 'reseal', 'workflow retry',
-    'workflow end', 'input expire', 'input set aside', 'input drop') ORDER BY id;
+    'workflow end', 'input expire', 'input set aside', 'input drop', 'workflow recall') ORDER BY id;

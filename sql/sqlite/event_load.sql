@@ -1,3 +1,3 @@
 -- by the primary key of counterfoil_event.
-SELECT stream, seq, kind, body, cause, commands, recorded_at, decided
+SELECT stream, seq, kind, body, cause, commands, recorded_at, decided, file, digest
 FROM counterfoil_event WHERE stream = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3;

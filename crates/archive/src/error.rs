@@ -98,6 +98,19 @@ pub enum ArchiveError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// The file of an event's body lies elsewhere.
+    #[error(
+        "the body of event {seq} of workflow {stream} is archived in {file}, which is in no folder \
+         that was named: name its folder, or bring the file back"
+    )]
+    BodyNotHere {
+        /// The workflow.
+        stream: String,
+        /// The event.
+        seq: i64,
+        /// The name of its file.
+        file: String,
+    },
     /// The seal of the newest audit changed again and again.
     #[error("audits kept changing the seal meanwhile: run it again when they have ended")]
     SealMoves,
@@ -122,6 +135,7 @@ impl ArchiveError {
             Self::SealMoves => "CF1109",
             Self::Newer { .. } => "CF1111",
             Self::Store(_) => "CF1110",
+            Self::BodyNotHere { .. } => "CF1112",
         }
     }
 

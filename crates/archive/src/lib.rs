@@ -1,4 +1,5 @@
-//! The archive: moves ended commands out of a store into compressed files, by proof.
+//! The archive: moves ended commands, and bodies of old events, out of a store into compressed
+//! files, by proof.
 //!
 //! Guarantees: a row is removed only after its line was read back from the disk, exactly as it
 //! stands; a run that was killed at any step is finished or undone by the next one. Does not:
@@ -6,6 +7,7 @@
 //!
 //! The format and the steps stand in `docs/archive.md`.
 
+mod bodies;
 mod bury;
 mod durable;
 mod erase;
@@ -28,6 +30,7 @@ mod verify;
 mod work;
 mod write;
 
+pub use bodies::{BodyReader, EventManifest, recall};
 pub use erase::{Erasure, erase, erase_in_store};
 pub use error::ArchiveError;
 pub use folder::{Folder, Lock};
@@ -36,7 +39,7 @@ pub use line::{decode, encode};
 pub use lines::Lines;
 pub use look::look;
 pub use manifest::{Manifest, Stage};
-pub use report::{ArchiveReport, FileReport};
+pub use report::{ArchiveReport, EventFileReport, FileReport};
 pub use run::{Options, archive};
 pub use sum::Sum;
 pub use verify::{Finding, VerifyReport, verify, verify_sealed};

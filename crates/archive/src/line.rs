@@ -16,20 +16,20 @@ use serde::{Deserialize, Serialize};
 /// Bytes: a string where they are UTF-8, else an object.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Bytes {
+pub(crate) enum Bytes {
     Text(String),
     Other { base64: String },
 }
 
 impl Bytes {
-    fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Other { base64: BASE64.encode(bytes) },
         }
     }
 
-    fn read(self) -> Result<Vec<u8>, String> {
+    pub(crate) fn read(self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.into_bytes()),
             Self::Other { base64 } => {
@@ -172,10 +172,7 @@ pub fn encode(entry: &Entry) -> Vec<u8> {
 /// # Errors
 /// What is wrong with it, without its content; also if it is not what its own digests say.
 pub fn decode(line: &[u8]) -> Result<Entry, String> {
-    let line: Line = serde_json::from_slice(line).map_err(|error| {
-        // The words of the parser may hold content; its place does not.
-        format!("no line of this format ({:?}, column {})", error.classify(), error.column())
-    })?;
+    let line: Line = parse(line)?;
     let (n, said) = (line.n, (line.digest.clone(), line.row_digest.clone()));
     let named = |error: &dyn std::fmt::Display| error.to_string();
     let outbox = OutboxRow {
@@ -215,6 +212,14 @@ pub fn decode(line: &[u8]) -> Result<Entry, String> {
         return Err(format!("command {}: it is not what its digests say", entry.outbox.command_id));
     }
     Ok(entry)
+}
+
+/// The fields of a line.
+pub(crate) fn parse<T: for<'l> Deserialize<'l>>(line: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|error| {
+        // The words of the parser may hold content; its place does not.
+        format!("no line of this format ({:?}, column {})", error.classify(), error.column())
+    })
 }
 
 fn receipt_line(facts: &ReceiptFacts) -> ReceiptLine {

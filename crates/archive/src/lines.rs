@@ -7,8 +7,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use counterfoil_core::domain::EventRow;
 use counterfoil_core::port::archive::Entry;
 
+use crate::bodies::line::decode as event;
 use crate::error::ArchiveError;
 use crate::line::decode;
 use crate::sum::{Sum, Summing};
@@ -63,6 +65,16 @@ impl Lines {
         let Some(line) = self.line()? else { return Ok(None) };
         let entry = decode(&line).map_err(|why| self.broken(&format!("{}: {why}", self.at())))?;
         Ok(Some(entry))
+    }
+
+    /// The next event; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`line`](Self::line), and if the line is no event.
+    pub fn event(&mut self) -> Result<Option<EventRow>, ArchiveError> {
+        let Some(line) = self.line()? else { return Ok(None) };
+        let event = event(&line).map_err(|why| self.broken(&format!("{}: {why}", self.at())))?;
+        Ok(Some(event))
     }
 
     /// Which line was read last, for people.

@@ -1,12 +1,16 @@
 //! The names of files: they sort by time, and never collide.
 //!
-//! Guarantees: a name is time, store and range of `n`; what is no such name is not ours. Does
-//! not: look whether a file stands.
+//! Guarantees: a name is time, store and range of `n`, or of lines where it holds events; what is
+//! no such name is not ours. Does not: look whether a file stands.
 
 use counterfoil_core::domain::{Digest, Micros};
 
-/// Ends the name of a file with lines.
+/// Ends the name of a file with lines of commands.
 pub(crate) const LINES: &str = ".jsonl.zst";
+/// Ends the name of a file with lines of events.
+pub(crate) const EVENTS: &str = ".events.jsonl.zst";
+/// Ends the name of the manifest of one.
+pub(crate) const EVENTS_MANIFEST: &str = ".events.manifest.json";
 /// Ends the name of a manifest.
 pub(crate) const MANIFEST: &str = ".manifest.json";
 /// Ends the name of the manifest that a file gets once it is rewritten.
@@ -15,6 +19,9 @@ pub(crate) const NEXT: &str = ".manifest.next.json";
 pub(crate) const INTENT: &str = ".erase.json";
 /// Ends the name of a file that is being written.
 pub(crate) const PART: &str = ".part";
+
+/// All ends of names that have a stem.
+const ENDS: [&str; 5] = [LINES, MANIFEST, NEXT, EVENTS, EVENTS_MANIFEST];
 
 /// How many hexadecimal digits of the store's digest a name holds.
 const STORE_DIGITS: usize = 8;
@@ -45,8 +52,7 @@ pub(crate) fn is_intent(name: &str) -> bool {
 /// Whether it is the name of one of our files while it is written.
 pub(crate) fn is_part(name: &str) -> bool {
     let Some(whole) = name.strip_suffix(PART) else { return false };
-    let ours = [LINES, MANIFEST, NEXT].iter().any(|end| stem_of(whole, end).is_some());
-    ours || is_intent(whole)
+    has_stem(whole) || is_intent(whole)
 }
 
 /// Whether it is the name of work that is under way, or was cut short.
@@ -56,8 +62,12 @@ pub(crate) fn is_under_way(name: &str) -> bool {
 
 /// Whether it looks like one of ours, by its end, and is none.
 pub(crate) fn is_strange(name: &str) -> bool {
-    let strange = |end: &&str| name.ends_with(*end) && stem_of(name, end).is_none();
-    [LINES, MANIFEST, NEXT].iter().any(strange) || (name.ends_with(INTENT) && !is_intent(name))
+    let looks = ENDS.iter().any(|end| name.ends_with(end)) && !has_stem(name);
+    looks || (name.ends_with(INTENT) && !is_intent(name))
+}
+
+fn has_stem(name: &str) -> bool {
+    ENDS.iter().any(|end| stem_of(name, end).is_some())
 }
 
 /// The store's part of a stem.
@@ -127,6 +137,14 @@ mod tests {
         assert_eq!(store_of(&late), Some(store.as_str()));
         let part = format!("{name}{PART}");
         assert!(is_part(&part) && is_under_way(&part) && !is_strange(&part));
+        for end in [EVENTS, EVENTS_MANIFEST] {
+            let events = format!("{late}{end}");
+            assert_eq!(stem_of(&events, end), Some(late.as_str()));
+            assert!(!is_strange(&events) && is_part(&format!("{events}{PART}")), "{events}");
+            for other in [LINES, MANIFEST, NEXT] {
+                assert_eq!(stem_of(&events, other), None, "it is none of commands");
+            }
+        }
         let intent = format!("{}{INTENT}", Digest::of(b"c-1"));
         assert!(is_intent(&intent) && is_part(&format!("{intent}{PART}")));
         for other in ["gdpr.erase.json", "a.manifest.next.json", "a.jsonl.zst", "a.manifest.json"] {

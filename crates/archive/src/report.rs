@@ -4,6 +4,7 @@
 
 use counterfoil_core::domain::laws::Violation;
 use counterfoil_core::port::archive::Kept;
+use counterfoil_core::port::bodies::KeptBodies;
 
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,26 @@ pub struct ArchiveReport {
     pub broken: u64,
     /// What they break; at most so many as the options say.
     pub violations: Vec<Violation>,
+    /// The files of events, in the order of writing.
+    pub events: Vec<EventFileReport>,
+    /// Bodies of events that are old enough and stay, by why.
+    pub kept_bodies: KeptBodies,
+}
+
+/// What became of one file of events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventFileReport {
+    /// Its name, without folder.
+    pub name: String,
+    /// How many events it holds.
+    pub events: u64,
+    /// How many of their bodies this run took out of their rows.
+    pub taken: u64,
+    /// How many stayed there, since something happened to their workflows meanwhile, or another
+    /// run took them: those lines are copies.
+    pub left: u64,
+    /// A run before was cut short: this one finished it.
+    pub resumed: bool,
 }
 
 impl ArchiveReport {
@@ -40,5 +61,11 @@ impl ArchiveReport {
     #[must_use]
     pub fn buried(&self) -> u64 {
         self.files.iter().map(|file| file.buried).sum()
+    }
+
+    /// How many bodies of events were taken out of their rows.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.events.iter().map(|file| file.taken).sum()
     }
 }

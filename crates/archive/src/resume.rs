@@ -5,7 +5,9 @@
 //! its name.
 
 use counterfoil_core::port::archive::Archive;
+use counterfoil_core::port::bodies::Bodies;
 
+use crate::bodies::{EventManifest, run as bodies};
 use crate::bury::bury;
 use crate::erase::go_on;
 use crate::error::ArchiveError;
@@ -13,16 +15,16 @@ use crate::folder::Folder;
 use crate::intent::Intent;
 use crate::lines::Lines;
 use crate::manifest::{Counted, Manifest, Stage};
-use crate::name::{self, LINES, MANIFEST, NEXT};
-use crate::report::FileReport;
+use crate::name::{self, EVENTS, EVENTS_MANIFEST, LINES, MANIFEST, NEXT};
+use crate::report::{EventFileReport, FileReport};
 use crate::rewrite::settle;
 use crate::work::{Watch, Work};
 use crate::{durable, sum};
 
 /// Ends all that was begun, burials too; what became of each file that was not yet buried.
-pub(crate) async fn resume<S: Archive>(
+pub(crate) async fn resume<S: Archive + Bodies>(
     work: &Work<'_, S>,
-) -> Result<Vec<FileReport>, ArchiveError> {
+) -> Result<(Vec<FileReport>, Vec<EventFileReport>), ArchiveError> {
     recover(work).await?;
     let mut files = Vec::new();
     for stem in work.folder.stems(MANIFEST)? {
@@ -32,7 +34,7 @@ pub(crate) async fn resume<S: Archive>(
             files.push(FileReport { resumed: true, ..report });
         }
     }
-    Ok(files)
+    Ok((files, bodies::resume(work).await?))
 }
 
 /// Ends what was begun in the folder, but for burials.
@@ -52,6 +54,7 @@ pub(crate) async fn recover<S: Archive>(work: &Work<'_, S>) -> Result<(), Archiv
             adopt(work, &stem)?;
         }
     }
+    bodies::adopt(work)?;
     for intent in Intent::all(folder)? {
         go_on(work, &intent).await?;
     }
@@ -77,12 +80,20 @@ fn is_own(folder: &Folder, source: &str) -> Result<(), ArchiveError> {
             return Err(foreign(other.source));
         }
     }
-    let own = name::store(source);
-    let mut stems = folder.stems(LINES)?.into_iter();
-    match stems.find(|stem| name::store_of(stem) != Some(own.as_str())) {
-        Some(stem) => Err(foreign(format!("another store (its file {stem}{LINES})"))),
-        None => Ok(()),
+    for stem in folder.stems(EVENTS_MANIFEST)? {
+        let manifest = EventManifest::of(folder, &stem)?;
+        if let Some(other) = manifest.filter(|manifest| manifest.source != source) {
+            return Err(foreign(other.source));
+        }
     }
+    let own = name::store(source);
+    for end in [LINES, EVENTS] {
+        let mut stems = folder.stems(end)?.into_iter();
+        if let Some(stem) = stems.find(|stem| name::store_of(stem) != Some(own.as_str())) {
+            return Err(foreign(format!("another store (its file {stem}{end})")));
+        }
+    }
+    Ok(())
 }
 
 /// Gives a whole file that has its name the manifest that a crash kept from it.

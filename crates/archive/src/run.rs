@@ -5,7 +5,9 @@
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::archive::{Archive, Entry, Kept};
+use counterfoil_core::port::bodies::Bodies;
 
+use crate::bodies::run::bodies;
 use crate::bury::bury;
 use crate::error::ArchiveError;
 use crate::folder::Folder;
@@ -20,15 +22,15 @@ const PAGE_MAX: usize = 500;
 /// How many bytes of bodies a page should hold; the next page is as long as the last one says.
 const PAGE_BYTES: usize = 8 << 20;
 /// How many are read first.
-const PAGE_FIRST: usize = 32;
+pub(crate) const PAGE_FIRST: usize = 32;
 
 /// What a run does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Commands whose newest receipt was recorded before this.
+    /// Commands whose newest receipt was recorded before this, and bodies of events that were.
     pub before: Micros,
-    /// The most commands in a file. Default 100,000; 0 counts as 1.
+    /// The most commands, or events, in a file. Default 100,000; 0 counts as 1.
     pub file_commands: u64,
     /// The most bytes of lines in a file, but for its last line. Default 1 GiB.
     pub file_bytes: u64,
@@ -51,7 +53,8 @@ impl Options {
     }
 }
 
-/// Finishes what a run before has left, then moves what has ended into files.
+/// Finishes what a run before has left, then moves what has ended into files: commands, then the
+/// bodies of events that no workflow needs any more.
 ///
 /// Files are written and synced on the caller's thread, which waits for the disk: give it one of
 /// its own.
@@ -59,18 +62,20 @@ impl Options {
 /// # Errors
 /// [`ArchiveError`]; then what is in no whole file is still in the store, and the next run goes
 /// on.
-pub async fn archive<S: Archive>(
+pub async fn archive<S: Archive + Bodies>(
     work: &Work<'_, S>,
     options: &Options,
 ) -> Result<ArchiveReport, ArchiveError> {
     let mut run = Run { work, options, report: ArchiveReport::default(), file: None };
-    run.report.files = resume(work).await?;
+    (run.report.files, run.report.events) = resume(work).await?;
     let moved = run.move_all().await;
     if let (Err(_), Some(path)) = (&moved, run.file.take().map(|file| file.path(work.folder))) {
         // Nothing in it is needed; what cannot be removed now, the next run removes.
         let _ = std::fs::remove_file(path);
     }
-    moved.map(|()| run.report)
+    let mut report = moved.map(|()| run.report)?;
+    bodies(work, options, &mut report).await?;
+    Ok(report)
 }
 
 struct Run<'r, 'a, S> {
@@ -87,7 +92,8 @@ impl<S: Archive> Run<'_, '_, S> {
         loop {
             let page = store.ended(self.options.before, after, limit).await?;
             self.count(page.kept);
-            limit = next_limit(&page.entries, limit);
+            let bytes = page.entries.iter().map(|entry| entry.outbox.body.len());
+            limit = next_limit(bytes, limit);
             let Judged { sound, broken } = judge(store, page.entries).await?;
             self.report.broken += broken.len() as u64;
             let room = self.options.keep.saturating_sub(self.report.violations.len());
@@ -144,12 +150,12 @@ impl<S: Archive> Run<'_, '_, S> {
     }
 }
 
-/// How many commands the next page should have, by how long the bodies of this one are.
-fn next_limit(entries: &[Entry], limit: usize) -> usize {
-    if entries.is_empty() {
+/// How many the next page should have, by how long the bodies of this one are.
+pub(crate) fn next_limit(bodies: impl ExactSizeIterator<Item = usize>, limit: usize) -> usize {
+    let count = bodies.len();
+    if count == 0 {
         return limit;
     }
-    let bytes: usize = entries.iter().map(|entry| entry.outbox.body.len()).sum();
-    let average = (bytes / entries.len()).max(1);
+    let average = (bodies.sum::<usize>() / count).max(1);
     (PAGE_BYTES / average).clamp(1, PAGE_MAX)
 }

@@ -20,6 +20,8 @@ pub enum Step<'a> {
     Began(&'a str),
     /// So many commands were written to it, not yet durable.
     Written(u64),
+    /// So many events were written to it, not yet durable.
+    WroteEvents(u64),
     /// A file is durable under its name for unfinished ones.
     Synced(&'a str),
     /// It was read back and is what was written.
@@ -28,6 +30,8 @@ pub enum Step<'a> {
     Named(&'a str),
     /// So many commands of a file were removed from the store, of so many in all.
     Buried(u64, u64),
+    /// So many bodies of events were taken out of their rows, of so many in all.
+    Taken(u64, u64),
     /// What a file became is in its manifest.
     Ended(&'a str),
     /// The store has recorded an erasure.

@@ -30,8 +30,9 @@ pub(crate) use manual::{Completions, Explain, Man};
 pub(crate) use receiver::Receiver;
 pub(crate) use restored::Restored;
 pub(crate) use workflow::{
-    CancelWorkflow, DropInput, EndWorkflow, GivenBody, ListWorkflows, RetryWorkflow, ShowWorkflow,
-    SignalWorkflow, StartWorkflow, VerifyWorkflows, Workflow, WorkflowVerb,
+    CancelWorkflow, DropInput, EndWorkflow, GivenBody, ListWorkflows, RecallWorkflow,
+    RetryWorkflow, ShowWorkflow, SignalWorkflow, StartWorkflow, VerifyWorkflows, Workflow,
+    WorkflowVerb,
 };
 
 /// Counterfoil: a transactional outbox with leased delivery, receipts and an audit.

@@ -4,6 +4,7 @@
 //! is opened; what only one database has, `doctor` looks at by itself.
 
 mod archive;
+mod bodies;
 mod books;
 mod workflow;
 

@@ -38,6 +38,8 @@ pub mod postgres {
 /// histories again.
 pub mod workflow {
     pub use counterfoil_core::domain::workflow::{End, InputKind, Program, Status};
+    pub use counterfoil_core::domain::{ArchivedBody, EventRow};
+    pub use counterfoil_core::port::bodies::ReadBodies;
     pub use counterfoil_core::port::workflow::{
         Dropped, EndedByHand, InputRefused, ListedWorkflow, NewInput, WaitingInput, WorkflowFilter,
         Workflows,

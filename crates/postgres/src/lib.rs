@@ -7,6 +7,7 @@ mod act;
 mod alert;
 mod append;
 mod archive;
+mod bodies;
 mod books;
 mod claim;
 mod crowd;

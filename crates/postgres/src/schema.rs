@@ -24,7 +24,7 @@ pub use roles::roles_sql;
 pub use sqlx::migrate_sqlx;
 
 /// The schema files in order; the place of a file, from 1, is the version it brings.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     include_str!("../../../sql/postgres/schema/0001_tables.sql"),
     include_str!("../../../sql/postgres/schema/0002_outbox.sql"),
     include_str!("../../../sql/postgres/schema/0003_own.sql"),
@@ -36,6 +36,7 @@ const FILES: [&str; 11] = [
     include_str!("../../../sql/postgres/schema/0009_cheaper.sql"),
     include_str!("../../../sql/postgres/schema/0010_fewer_triggers.sql"),
     include_str!("../../../sql/postgres/schema/0011_workflows.sql"),
+    include_str!("../../../sql/postgres/schema/0012_bodies.sql"),
 ];
 
 /// The newest version of the schema: what this program writes and reads.

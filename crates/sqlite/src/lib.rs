@@ -6,6 +6,7 @@
 mod act;
 mod alert;
 mod append;
+mod bodies;
 mod burial;
 mod claim;
 mod clock;

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use crate::failure::words;
 
 /// The schema files in order; the place of a file, from 1, is the version it brings.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     include_str!("../../../sql/sqlite/schema/0001_tables.sql"),
     include_str!("../../../sql/sqlite/schema/0002_outbox.sql"),
     include_str!("../../../sql/sqlite/schema/0003_report.sql"),
@@ -22,6 +22,7 @@ const FILES: [&str; 10] = [
     include_str!("../../../sql/sqlite/schema/0008_turns.sql"),
     include_str!("../../../sql/sqlite/schema/0009_books.sql"),
     include_str!("../../../sql/sqlite/schema/0010_workflows.sql"),
+    include_str!("../../../sql/sqlite/schema/0011_bodies.sql"),
 ];
 
 /// The version of the schema that this program writes and reads.

@@ -3,6 +3,7 @@
 //! Guarantees: what the `Store` port asks; writers of this process share transactions, and no
 //! task is blocked. Does not: keep anything in memory that a crash could lose.
 
+mod bodies;
 mod books;
 mod flows;
 mod port;

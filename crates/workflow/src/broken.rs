@@ -27,6 +27,19 @@ pub enum Broken {
     /// The history is none of this program.
     #[error("history: {0}; run the program that wrote it, or another version beside it")]
     History(String),
+    /// The history is needed, and the body of an event is archived.
+    #[error(
+        "archived: the body of event {seq} is in the file {file}; bring all of them back with \
+         `counterfoil workflow recall {workflow} --archive DIR`, then retry the workflow"
+    )]
+    Archived {
+        /// The workflow.
+        workflow: String,
+        /// The event.
+        seq: i64,
+        /// The name of the file.
+        file: String,
+    },
     /// The store refuses what was decided.
     #[error("refused by the store: {0}")]
     Refused(String),

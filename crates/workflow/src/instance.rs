@@ -90,6 +90,10 @@ impl Instance {
             let (next, found) = (self.head + 1, row.seq);
             return Err(Broken::History(format!("event {next} is missing, {found} follows")));
         }
+        if let Some(archived) = &row.archived {
+            let (workflow, file) = (self.stream.to_string(), archived.file.clone());
+            return Err(Broken::Archived { workflow, seq: row.seq, file });
+        }
         self.head = row.seq;
         let pending = match self.pending.take() {
             Some(mut pending) => {

@@ -157,6 +157,7 @@ pub(crate) fn rows(
         commands: 0,
         recorded_at: at,
         decided: None,
+        archived: None,
     };
     let events = std::iter::once(&decision.event).chain(&decision.events);
     let mut rows: Vec<_> = (1..).zip(events).map(row).collect();

@@ -14,7 +14,7 @@ use crate::line::{decode, digests};
 use crate::lines::Lines;
 use crate::manifest::{Counted, Manifest, Stage};
 use crate::name::{self, LINES, MANIFEST};
-use crate::sum;
+use crate::sum::{self, Sum};
 
 /// How many tombstones are looked up at once.
 const PAGE: usize = 500;
@@ -59,7 +59,8 @@ pub(super) async fn check<S: Archive>(
         findings.add(code::FOREIGN, &name, Vec::new(), foreign);
         return Ok(file);
     }
-    if !is_whole(folder, &name, &manifest, findings)? {
+    let said = (manifest.file.as_str(), &manifest.compressed);
+    if !is_whole(folder, &name, said, &sums(folder)?, findings)? {
         return Ok(file);
     }
     if manifest.stage == Stage::Written {
@@ -96,11 +97,20 @@ fn without_manifest(read: Result<Option<Manifest>, ArchiveError>) -> Result<Stri
     }
 }
 
-/// Whether the bytes are those of the manifest; what else they are is told.
-fn is_whole(
+/// The files of commands, and what each should be.
+fn sums(folder: &Folder) -> Result<Vec<(String, Sum)>, ArchiveError> {
+    let stems = folder.stems(MANIFEST)?;
+    let read = stems.iter().filter_map(|stem| Manifest::of(folder, stem).ok().flatten());
+    Ok(read.map(|manifest| (manifest.file, manifest.compressed)).collect())
+}
+
+/// Whether the bytes are those of the manifest, which names a file and its sum; what else they are
+/// is told, by what the `others` should be.
+pub(super) fn is_whole(
     folder: &Folder,
     name: &str,
-    manifest: &Manifest,
+    (file, compressed): (&str, &Sum),
+    others: &[(String, Sum)],
     findings: &mut Findings,
 ) -> Result<bool, ArchiveError> {
     let mut tell = |code, found: &str| {
@@ -112,21 +122,16 @@ fn is_whole(
         return tell(code::MISSING, &format!("its manifest stands, and it is gone; {backup}"));
     }
     let stands = sum::of_file(&folder.at(name))?;
-    if manifest.file == name && stands == manifest.compressed {
+    if file == name && stands == *compressed {
         return Ok(true);
     }
-    if manifest.file != name {
-        let found = format!("its manifest is that of {}; {backup}", manifest.file);
-        return tell(code::SWAPPED, &found);
+    if file != name {
+        return tell(code::SWAPPED, &format!("its manifest is that of {file}; {backup}"));
     }
-    for stem in folder.stems(MANIFEST)? {
-        if let Ok(Some(other)) = Manifest::of(folder, &stem)
-            && other.compressed == stands
-        {
-            return tell(code::SWAPPED, &format!("it holds what {} should; {backup}", other.file));
-        }
+    if let Some((other, _)) = others.iter().find(|(_, sum)| *sum == stands) {
+        return tell(code::SWAPPED, &format!("it holds what {other} should; {backup}"));
     }
-    let (has, had) = (stands.bytes, manifest.compressed.bytes);
+    let (has, had) = (stands.bytes, compressed.bytes);
     if has < had {
         return tell(code::TRUNCATED, &format!("it has {has} of its {had} bytes; {backup}"));
     }

@@ -9,7 +9,7 @@ pub struct Finding {
     pub code: &'static str,
     /// The name of the file.
     pub file: String,
-    /// The commands concerned.
+    /// The commands concerned, or the events, as `stream:seq`.
     pub ids: Vec<String>,
     /// What is wrong and what to do, for people.
     pub text: String,
@@ -33,7 +33,7 @@ pub(super) mod code {
     pub(crate) const UNFINISHED: &str = "CF1127";
     /// A manifest that counts otherwise than its lines.
     pub(crate) const COUNTS: &str = "CF1128";
-    /// A line that is no command, or not what its digests say.
+    /// A line that is no command, or no event, or not what its digests say.
     pub(crate) const LINE: &str = "CF1129";
     /// A line whose command has no tombstone, though it is not named as left.
     pub(crate) const NO_TOMBSTONE: &str = "CF1130";
@@ -45,6 +45,14 @@ pub(super) mod code {
     pub(crate) const ELSEWHERE: &str = "CF1133";
     /// A line with the content of a command that was erased.
     pub(crate) const ERASED: &str = "CF1134";
+    /// A line whose event is not in the store.
+    pub(crate) const EVENT_GONE: &str = "CF1135";
+    /// A line and the row of its event say different things.
+    pub(crate) const EVENT_DIFFERS: &str = "CF1136";
+    /// Events that name a file which has no line with their bodies.
+    pub(crate) const EVENT_NO_LINE: &str = "CF1137";
+    /// Events that name a file of no folder that was given.
+    pub(crate) const EVENT_ELSEWHERE: &str = "CF1138";
 }
 
 /// Findings while they are made.

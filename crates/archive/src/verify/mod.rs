@@ -1,16 +1,19 @@
 //! Proves that the files of an archive are whole, and that store and files say the same.
 //!
 //! Guarantees: bounded memory; every file against its manifest, every line against its own digests
-//! and its tombstone, every tombstone against its line. Does not: change a file, but to end an
-//! erasure that was cut short.
+//! and its tombstone or the row of its event, every tombstone and archived event against its line.
+//! Does not: change a file, but to end an erasure that was cut short.
 
+mod events;
 mod file;
 mod finding;
+mod rows;
 mod tombstones;
 
 use std::collections::BTreeSet;
 
 use counterfoil_core::port::archive::Archive;
+use counterfoil_core::port::bodies::Bodies;
 
 use crate::error::ArchiveError;
 use crate::folder::{Folder, Lock};
@@ -32,6 +35,10 @@ pub struct VerifyReport {
     pub commands: u64,
     /// Tombstones that were looked at.
     pub tombstones: u64,
+    /// Lines of events that were looked at.
+    pub events: u64,
+    /// Events whose bodies lie in files, as the store says.
+    pub bodies: u64,
     /// How many findings there are.
     pub found: u64,
     /// The findings, at most so many as was asked for.
@@ -43,7 +50,7 @@ pub struct VerifyReport {
 /// # Errors
 /// [`ArchiveError`] if the store or a folder cannot be read, or if a folder is being worked in. A
 /// finding is no error.
-pub async fn verify<S: Archive>(
+pub async fn verify<S: Archive + Bodies>(
     store: &S,
     folders: &[Folder],
     keep: usize,
@@ -55,7 +62,7 @@ pub async fn verify<S: Archive>(
 ///
 /// # Errors
 /// As [`verify`].
-pub async fn verify_sealed<S: Archive>(
+pub async fn verify_sealed<S: Archive + Bodies>(
     store: &S,
     seals: &dyn Seals,
     folders: &[Folder],
@@ -79,6 +86,16 @@ pub async fn verify_sealed<S: Archive>(
         }
     }
     report.tombstones = tombstones::check(store, &checked, &mut findings).await?;
+    let mut checked: Vec<Checked> = Vec::new();
+    for folder in &folders {
+        for stem in events::stems(folder)? {
+            let file = events::check(store, folder, &stem, &mut findings).await?;
+            report.files += 1;
+            report.events += file.lines;
+            checked.push(file);
+        }
+    }
+    report.bodies = rows::check(store, &checked, &mut findings).await?;
     drop(held);
     let (found, findings) = findings.into_parts();
     Ok(VerifyReport { holds: found == 0, found, findings, ..report })

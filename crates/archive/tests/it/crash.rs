@@ -3,13 +3,14 @@
 //! The steps are found by running: the death comes one step later each time, until a run ends.
 
 use counterfoil_archive::{ArchiveError, Erasure, Unwatched};
+use counterfoil_core::port::Bodies;
 use counterfoil_core::port::Store as _;
 use counterfoil_core::port::archive::Archive;
 
 use crate::scene::{Site, die_after, ids, in_memory};
 
 /// Each is here or archived, never both and never neither, and has a line if it is archived.
-async fn each_stands_once<S: Archive>(site: &Site<S>, count: usize) {
+async fn each_stands_once<S: Archive + Bodies>(site: &Site<S>, count: usize) {
     let (here, archived) = (site.here().await, site.archived().await);
     assert!(here.is_disjoint(&archived));
     let lines = site.lines();
@@ -81,7 +82,7 @@ async fn one_that_dies_while_it_finishes_another_is_finished_too() {
 }
 
 /// Nothing of the content stands in the folder any more.
-async fn is_erased<S: Archive>(site: &Site<S>, id: &str) {
+async fn is_erased<S: Archive + Bodies>(site: &Site<S>, id: &str) {
     let lines = site.lines();
     let entry = lines.iter().find(|entry| entry.outbox.command_id.as_str() == id).unwrap();
     assert!(entry.outbox.body.is_empty() && entry.outbox.headers.is_none(), "{entry:?}");

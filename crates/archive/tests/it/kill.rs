@@ -12,6 +12,7 @@ use counterfoil_sqlite::{Options as StoreOptions, SqliteStore, init};
 use counterfoil_testkit::ManualClock;
 use rustix::process::{Signal, getpid, kill_process};
 
+use crate::flows::all;
 use crate::scene::{At, Site, ann, ids};
 
 const PLACE: &str = "COUNTERFOIL_TEST_ARCHIVE_PLACE";
@@ -93,6 +94,28 @@ async fn a_run_that_is_killed_at_any_step_is_finished_or_undone_by_the_next() {
         }
     }
     assert!(steps > 20, "{steps}");
+}
+
+#[tokio::test]
+async fn a_run_over_events_that_is_killed_at_any_step_leaves_row_or_file() {
+    let mut steps = 0;
+    loop {
+        steps += 1;
+        let (place, site) = in_a_file();
+        let site = site.with_flows().await;
+        let ended = runs_to_its_end(place.path(), "archive", steps);
+        site.each_has_its_body().await;
+        let left = site.run().await;
+        assert!(left.events.iter().all(|file| file.left == 0), "{left:?}");
+        assert_eq!(site.taken().await, all(), "after {steps} steps");
+        assert_eq!(site.event_lines().len(), 7, "after {steps} steps");
+        site.each_has_its_body().await;
+        site.is_sound().await;
+        if ended {
+            break;
+        }
+    }
+    assert!(steps > 30, "{steps}");
 }
 
 #[tokio::test]

@@ -9,9 +9,12 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod bodies;
+mod bodies_damage;
 mod crash;
 mod damage;
 mod erasing;
+mod flows;
 mod kill;
 mod line;
 mod moving;

@@ -19,7 +19,7 @@ use counterfoil_core::domain::{
 use counterfoil_core::port::archive::{Archive, Entry};
 use counterfoil_core::port::read::FactsFrom;
 use counterfoil_core::port::store::{ClaimFrom, Ended, Exchange, Reported, Settle};
-use counterfoil_core::port::{Act, Acted, Actor, Deed};
+use counterfoil_core::port::{Act, Acted, Actor, Bodies, Deed};
 use counterfoil_testkit::{ManualClock, MemoryStore};
 use tempfile::TempDir;
 
@@ -41,7 +41,7 @@ pub(crate) fn command(id: &str) -> Command {
     Command::bytes(id, SHOP, "order.paid", format!("body of {id}")).unwrap().header("X-Id", id)
 }
 
-impl<S: Archive> Site<S> {
+impl<S: Archive + Bodies> Site<S> {
     /// A site with these commands ended, and one that is open and the newest.
     pub(crate) async fn with(self, ids: impl IntoIterator<Item = String>) -> Self {
         let ids: Vec<String> = ids.into_iter().collect();

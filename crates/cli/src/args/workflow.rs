@@ -32,6 +32,8 @@ pub(crate) enum WorkflowVerb {
     Drop(DropInput),
     /// End a quarantined one as failed; nothing is undone
     End(EndWorkflow),
+    /// Bring the archived bodies of one's events back from their files
+    Recall(RecallWorkflow),
     /// Have your program decide stored histories again, or write them to a file for a test
     Verify(VerifyWorkflows),
 }
@@ -105,6 +107,10 @@ pub(crate) struct ShowWorkflow {
     #[arg(long, value_name = "N", default_value_t = 200)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: u32,
+    /// A folder of the archive, in which archived bodies of events are looked for; may be given
+    /// several times. Default: [archive] dir
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -185,6 +191,24 @@ pub(crate) struct EndWorkflow {
     pub(crate) actor: Option<String>,
 }
 
+/// `workflow recall`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RecallWorkflow {
+    /// The workflow's stream
+    #[arg(value_name = "STREAM")]
+    pub(crate) stream: String,
+    /// A folder of the archive, in which the files are; may be given several times. Default:
+    /// [archive] dir
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: Vec<PathBuf>,
+    /// Why, for the books
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Who acts, for the books. Default: the user of the operating system
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+}
+
 /// `workflow verify`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VerifyWorkflows {
@@ -198,6 +222,10 @@ pub(crate) struct VerifyWorkflows {
     /// output
     #[arg(long, value_name = "FILE")]
     pub(crate) export: Option<PathBuf>,
+    /// A folder of the archive, in which archived bodies of events are looked for; may be given
+    /// several times. Default: [archive] dir. A workflow whose file is in none is named, and exit 1
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: Vec<PathBuf>,
     /// After `--`: your program and its arguments. It reads the histories from its standard input,
     /// decides again and tells what differs, see `verify::judge` of the library; its exit code is
     /// this command's

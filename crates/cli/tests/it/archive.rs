@@ -72,7 +72,8 @@ fn machines_are_told_in_json() {
     assert_eq!(told["violations"], json!([]));
     let told = run(&desk, &["archive", "--verify", "old", "--json"]).json();
     let holds = json!({
-        "holds": true, "files": 1, "commands": 1, "tombstones": 1, "found": 0, "findings": [],
+        "holds": true, "files": 1, "commands": 1, "tombstones": 1, "events": 0, "bodies": 0,
+        "found": 0, "findings": [],
     });
     assert_eq!(told, holds);
 }

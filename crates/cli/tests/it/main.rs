@@ -67,3 +67,4 @@ mod traces;
 mod verb;
 mod whole;
 mod workflow;
+mod workflow_archive;

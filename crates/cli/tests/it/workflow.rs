@@ -7,18 +7,18 @@ use crate::program::{Desk, Said};
 use crate::server::Schema;
 
 /// A folder, and a store that is a file in it or a schema of the machine's server.
-struct Books {
-    desk: Desk,
+pub(crate) struct Books {
+    pub(crate) desk: Desk,
     schema: Option<Schema>,
     url: String,
 }
 
 impl Books {
-    fn on_sqlite() -> Self {
+    pub(crate) fn on_sqlite() -> Self {
         Self::with(None, "sqlite:orders.db".into())
     }
 
-    fn on_postgres() -> Self {
+    pub(crate) fn on_postgres() -> Self {
         let schema = Schema::unmade();
         let url = schema.store();
         Self::with(Some(schema), url)
@@ -31,7 +31,7 @@ impl Books {
     }
 
     /// The words before `--` go with the store.
-    fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         let at = args.iter().position(|word| *word == "--").unwrap_or(args.len());
         self.desk.run(&[&args[..at], &["--store", &self.url], &args[at..]].concat())
     }
@@ -41,7 +41,7 @@ impl Books {
     }
 
     /// Statements of the store's owner; `cf.` stands for Counterfoil's tables.
-    fn forge(&self, sql: &str) {
+    pub(crate) fn forge(&self, sql: &str) {
         match &self.schema {
             Some(schema) => schema.run(&format!("SET counterfoil.own = 'on'; {sql}")),
             None => {

@@ -82,7 +82,9 @@ fn event(row: &EventRow) -> Value {
     json!({
         "seq": row.seq,
         "kind": row.kind.as_str(),
-        "body": bytes(Some(&row.body)),
+        // What an archive took is not told as an empty body.
+        "body": row.archived.is_none().then(|| bytes(Some(&row.body))),
+        "archived": row.archived.as_ref().map(|it| it.file.as_str()),
         "cause": row.cause,
         "commands": row.commands,
         "recorded_at": time(row.recorded_at),

@@ -3,6 +3,7 @@
 //! Guarantees: the ids of a decision's commands follow from its stream and last seq alone. Does
 //! not: interpret a body.
 
+use super::digest::Digest;
 use super::id::{Kind, Stream};
 use super::time::Micros;
 
@@ -47,7 +48,7 @@ pub struct EventRow {
     pub seq: i64,
     /// What happened.
     pub kind: Kind,
-    /// Its bytes.
+    /// Its bytes; empty where they are [`archived`](Self::archived).
     pub body: Vec<u8>,
     /// The id of the input that caused it.
     pub cause: Option<String>,
@@ -58,4 +59,27 @@ pub struct EventRow {
     /// What a workflow's decision said beside its events, on the event of its input; see
     /// [`Decided`](super::workflow::Decided). `None` in streams that are no workflow's.
     pub decided: Option<String>,
+    /// Where its body lies, if not here: whoever needs the body has to read it there, and must not
+    /// take it for an empty one.
+    pub archived: Option<ArchivedBody>,
+}
+
+/// Where the body of an event lies that an archive took out of its row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchivedBody {
+    /// The name of the file, without folder.
+    pub file: String,
+    /// SHA-256 of the body; `None` only where a hand took it away.
+    pub digest: Option<Digest>,
+}
+
+impl EventRow {
+    /// SHA-256 of its body, wherever that lies.
+    #[must_use]
+    pub fn body_digest(&self) -> Option<Digest> {
+        match &self.archived {
+            Some(archived) => archived.digest,
+            None => Some(Digest::of(&self.body)),
+        }
+    }
 }

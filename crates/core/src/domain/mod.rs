@@ -34,7 +34,7 @@ pub use command::{Command, CommandRefused, OutboxRow};
 pub use contract::{Asking, Completion, Contract, Idempotent, OnParked, OnRefusal, Terms};
 pub use delivery::{Delivery, State};
 pub use digest::Digest;
-pub use event::{Event, EventRow};
+pub use event::{ArchivedBody, Event, EventRow};
 pub use habits::{Codes, Habits, Key, KeyForm, Meaning, NotThere, Profile, Success};
 pub use id::{CommandId, Destination, IdRefused, Kind, OrderingKey, Stream};
 pub use lease::{Lease, Token};

@@ -6,6 +6,7 @@
 pub mod act;
 pub mod announce;
 pub mod archive;
+pub mod bodies;
 pub mod book;
 pub mod clock;
 pub mod exchange;
@@ -22,6 +23,7 @@ pub mod workflow;
 pub use act::{Act, Acted, Actor, Deed};
 pub use announce::Announce;
 pub use archive::Archive;
+pub use bodies::Bodies;
 pub use book::{Book, Call, Job, Page};
 pub use clock::{Clock, SystemClock};
 pub use gate::{Gate, Withdrawn};

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use counterfoil_core::domain::EventRow;
 use counterfoil_core::domain::laws::{CommandFacts, ContradictionFacts};
-use counterfoil_core::domain::{EventRow, Stream};
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
 use counterfoil_core::port::seal::Arrived;
@@ -16,7 +16,7 @@ use crate::facts;
 use crate::failure::Failure;
 use crate::position;
 use crate::read::{asked, event};
-use crate::row::{count, int, string, text, time};
+use crate::row::{count, int, string, time};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
@@ -88,13 +88,7 @@ pub(super) async fn events(
     let (stream, seq) = after.unwrap_or((String::new(), i64::MIN));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx.query(EVENTS, &[&stream, &seq, &limit]).await?;
-    let row = |row| {
-        let name = text(row, 7).unwrap_or_default();
-        let stream = Stream::from_bytes(name.as_bytes());
-        let stream = stream.map_err(|why| Failure::broken(format!("stream {name}: {why}")))?;
-        event::row(row, &stream)
-    };
-    rows.iter().map(row).collect()
+    rows.iter().map(event::with_stream).collect()
 }
 
 /// The acts of people after `after`.

@@ -2,12 +2,12 @@
 //!
 //! Guarantees: in order of seq. Does not: interpret a body.
 
-use counterfoil_core::domain::laws::EventFacts;
-use counterfoil_core::domain::{EventRow, Kind, Stream};
+use counterfoil_core::domain::laws::{BodyFacts, EventFacts};
+use counterfoil_core::domain::{ArchivedBody, EventRow, Kind, Stream};
 use tokio_postgres::Row;
 
 use crate::failure::Failure;
-use crate::row::{bytes, int, string, text, time};
+use crate::row::{bytes, digest, flag, int, string, text, time};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
@@ -26,7 +26,7 @@ pub(crate) async fn load(
     rows.iter().map(|event| row(event, stream)).collect()
 }
 
-/// An event of a stream: seq, kind, body, cause, commands, recorded_at, decided.
+/// An event of a stream: seq, kind, body, cause, commands, recorded_at, decided, file, digest.
 pub(crate) fn row(row: &Row, stream: &Stream) -> Result<EventRow, Failure> {
     let seq = int(row, 0).unwrap_or(0);
     let kind = Kind::from_bytes(text(row, 1).unwrap_or_default().as_bytes());
@@ -40,7 +40,16 @@ pub(crate) fn row(row: &Row, stream: &Stream) -> Result<EventRow, Failure> {
         commands: int(row, 4).unwrap_or(0),
         recorded_at: time(row, 5).unwrap_or_default(),
         decided: string(row, 6),
+        archived: string(row, 7).map(|file| ArchivedBody { file, digest: digest(row, 8) }),
     })
+}
+
+/// The same with its stream in the column behind.
+pub(crate) fn with_stream(row: &Row) -> Result<EventRow, Failure> {
+    let name = text(row, 9).unwrap_or_default();
+    let stream = Stream::from_bytes(name.as_bytes());
+    let stream = stream.map_err(|why| Failure::broken(format!("stream {name}: {why}")))?;
+    self::row(row, &stream)
 }
 
 /// What stands about the events after a stream and seq, at most `limit`.
@@ -58,6 +67,12 @@ pub(crate) async fn event_facts(
         commands: int(row, 2).unwrap_or(0),
         seq_before: int(row, 3).unwrap_or(0),
         found: int(row, 4).unwrap_or(0),
+        body: BodyFacts {
+            file: string(row, 5),
+            digest_bytes: int(row, 6),
+            bytes: int(row, 7).unwrap_or(0),
+            is_workflows: flag(row, 8),
+        },
     };
     Ok(rows.iter().map(facts).collect())
 }

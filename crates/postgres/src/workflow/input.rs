@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use counterfoil_core::domain::Digest;
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{InputRefused, NewInput};
 
 use crate::failure::Failure;
-use crate::row::{bytes, flag, int, string, text};
+use crate::row::{bytes, digest, flag, int, string, text};
 use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 use crate::work::Work;
@@ -81,15 +82,17 @@ impl Send {
             };
             let kind = input.kind.event_kind(&input.name);
             // Decided ones keep no difference between an empty body and none.
-            let is_decided = flag(row, 3);
             let (stands, sent) = (bytes(row, 2), input.body.as_deref());
-            let is_same_body = if is_decided {
+            let is_decided = flag(row, 3);
+            let is_same_body = if flag(row, 4) {
+                // Its body is archived, and its digest stands for it.
+                digest(row, 5) == Some(Digest::of(sent.unwrap_or_default()))
+            } else if is_decided {
                 stands.unwrap_or_default() == sent.unwrap_or_default()
             } else {
                 stands == sent
             };
-            let is_same = text(row, 1) == Some(&kind) && is_same_body;
-            same[place] = Some(is_same);
+            same[place] = Some(text(row, 1) == Some(&kind) && is_same_body);
         }
         same.into_iter()
             .map(|same| same.ok_or_else(|| Failure::Again("an input is gone".into())))

@@ -2,11 +2,11 @@
 //!
 //! Guarantees: in order of seq. Does not: interpret a body.
 
-use counterfoil_core::domain::laws::EventFacts;
-use counterfoil_core::domain::{EventRow, IdRefused, Kind, Stream};
+use counterfoil_core::domain::laws::{BodyFacts, EventFacts};
+use counterfoil_core::domain::{ArchivedBody, EventRow, IdRefused, Kind, Stream};
 use rusqlite::{Connection, Row, params};
 
-use crate::row::{bytes, int, lossy, time};
+use crate::row::{bytes, digest, int, lossy, time};
 use crate::sql::Sql;
 
 /// The events after `after`, at most `limit`.
@@ -36,7 +36,7 @@ pub(crate) fn events(
 }
 
 /// An event in the columns of `event_load.sql`.
-fn whole(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+pub(crate) fn whole(row: &Row<'_>) -> rusqlite::Result<EventRow> {
     Ok(EventRow {
         stream: Stream::from_bytes(bytes(row, 0)?.unwrap_or_default()).map_err(unreadable)?,
         seq: int(row, 1)?.unwrap_or(0),
@@ -46,6 +46,10 @@ fn whole(row: &Row<'_>) -> rusqlite::Result<EventRow> {
         commands: int(row, 5)?.unwrap_or(0),
         recorded_at: time(row, 6)?.unwrap_or_default(),
         decided: lossy(row, 7)?,
+        archived: match lossy(row, 8)? {
+            Some(file) => Some(ArchivedBody { file, digest: digest(row, 9)? }),
+            None => None,
+        },
     })
 }
 
@@ -70,6 +74,12 @@ pub(crate) fn event_facts(
             seq_before: int(row, 3)?.unwrap_or(0),
             commands: int(row, 2)?.unwrap_or(0),
             found: 0,
+            body: BodyFacts {
+                file: lossy(row, 4)?,
+                digest_bytes: int(row, 5)?,
+                bytes: int(row, 6)?.unwrap_or(0),
+                is_workflows: row.get(7)?,
+            },
         })
     })?;
     let mut facts = rows.collect::<rusqlite::Result<Vec<_>>>()?;

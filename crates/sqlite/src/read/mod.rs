@@ -4,6 +4,7 @@
 //! by one. Does not: decide anything.
 
 pub(crate) mod arrived;
+pub(crate) mod bodies;
 pub(crate) mod control;
 pub(crate) mod due;
 pub(crate) mod ended;

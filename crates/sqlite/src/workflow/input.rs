@@ -4,14 +4,14 @@
 //! receipt of a workflow's command is one input, whatever writes it. Does not: lock or write the
 //! row of a workflow.
 
-use counterfoil_core::domain::Receipt;
+use counterfoil_core::domain::{Digest, Receipt};
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{InputRefused, NewInput};
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 
 use crate::group::Group;
 use crate::member::Work;
-use crate::row::{Shown, bytes};
+use crate::row::{Shown, bytes, digest};
 use crate::sql::Sql;
 
 /// Inputs, each by itself.
@@ -96,9 +96,17 @@ fn find(
     let kind = input.kind.event_kind(&input.name);
     let same = decided.query_row(of, |row| {
         Ok(bytes(row, 0)? == Some(kind.as_bytes())
-            && bytes(row, 1)? == Some(input.body.as_deref().unwrap_or_default()))
+            && is_same_body(row, input.body.as_deref().unwrap_or_default())?)
     });
     same.optional()
+}
+
+/// Whether a decided input has this body; of an archived one its digest says so.
+fn is_same_body(row: &Row<'_>, body: &[u8]) -> rusqlite::Result<bool> {
+    if row.get(2)? {
+        return Ok(digest(row, 3)? == Some(Digest::of(body)));
+    }
+    Ok(bytes(row, 1)? == Some(body))
 }
 
 /// Makes an input of the receipt if a workflow issued its command, and it is the command's first.

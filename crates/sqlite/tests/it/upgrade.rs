@@ -71,7 +71,8 @@ fn rows(path: &PathBuf) -> Vec<String> {
              WHERE NOT ('{table}' = 'counterfoil_delivery' AND name IN ('expires_at', 'turn')) \
                AND NOT ('{table}' = 'counterfoil_lane' AND name = 'n') \
                AND NOT ('{table}' = 'counterfoil_archived' AND name = 'row_digest') \
-               AND NOT ('{table}' = 'counterfoil_event' AND name = 'decided') \
+               AND NOT ('{table}' = 'counterfoil_event' AND name IN \
+                 ('decided', 'file', 'digest')) \
                AND NOT ('{table}' = 'counterfoil_input' AND name IN ('workflow', 'recorded_at')) \
                AND NOT ('{table}' = 'counterfoil_stream' AND name IN \
                  ('lease_owner', 'lease_until', 'reason', 'input', 'changed_at'))"

@@ -10,7 +10,7 @@ use counterfoil_core::domain::{
     Command, CommandId, Event, Kind, Micros, ReceiptOutcome, Span, Stream,
 };
 use counterfoil_core::port::workflow::{Aside, Decision, NewInput, Quarantine, Snapshot, Step};
-use counterfoil_core::port::{Store as _, Workflows};
+use counterfoil_core::port::{Bodies, Store as _, Workflows};
 
 use crate::exercise_store::WorkflowHands;
 
@@ -86,6 +86,13 @@ async fn end<S: Workflows>(store: &S, of: &str, end: End) {
     step(store, of, 2, decision("receipt:2:0", "receipt:completed", &said), status).await;
 }
 
+/// Takes the bodies of a workflow's first events, as an archive that wrote a file does.
+async fn archive<S: Bodies>(store: &S, of: &str, many: usize) {
+    let events = store.load(&stream(of), 0, many).await.unwrap();
+    let taken = store.take_bodies("trips.events.jsonl.zst", events).await.unwrap();
+    assert_eq!(taken, vec![true; many], "{of}");
+}
+
 /// Fills a store with them.
 pub(super) async fn fill<H: WorkflowHands>(hands: &H) {
     let store = hands.store();
@@ -107,6 +114,8 @@ pub(super) async fn fill<H: WorkflowHands>(hands: &H) {
         input: "receipt:2:0".into(),
     };
     assert_eq!(store.quarantine(aside).await.unwrap(), Aside::Workflow);
+    archive(&store, "flow-runs", 1).await;
+    archive(&store, "flow-done", 4).await;
     send(&store, "flow-runs", "stop", InputKind::Cancel, "stop").await;
     send(&store, "flow-waits", "start", InputKind::Start, "trip").await;
     send(&store, "flow-never", "approve", InputKind::Signal, "approve").await;

@@ -221,7 +221,7 @@ async fn rows(hand: &dyn Hand, table: &str, label: &str, columns: &[Column]) -> 
             let values = row.split_off(2);
             let place = match hand.place(&name) {
                 Some(place) => format!("{place} = '{}'", row[1]),
-                None => by_all(columns, &values),
+                None => by_all(hand, columns, &values),
             };
             Row { label: row[0].clone(), values, place }
         })
@@ -244,10 +244,10 @@ fn number_repeats(rows: &mut [Row]) {
 }
 
 /// The row of these values.
-fn by_all(columns: &[Column], values: &[String]) -> String {
+fn by_all(hand: &dyn Hand, columns: &[Column], values: &[String]) -> String {
     let each = columns.iter().zip(values).map(|(column, value)| match value.as_str() {
         "NULL" => format!("{} IS NULL", column.name),
-        value => format!("{} = {value}", column.name),
+        value => format!("{} = {}", column.name, hand.value(column, value)),
     });
     each.collect::<Vec<_>>().join(" AND ")
 }
@@ -303,7 +303,7 @@ async fn apply(
     assert_eq!(written.len(), 1, "{sql}");
     let made = match hand.place(&name) {
         Some(place) => format!("{place} = '{}'", written[0][0]),
-        None => by_all(columns, &values),
+        None => by_all(hand, columns, &values),
     };
     let mut undo = vec![format!("DELETE FROM {name} WHERE {made}")];
     if matches!(change, Change::Alter { .. }) {

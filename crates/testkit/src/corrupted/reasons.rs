@@ -70,6 +70,8 @@ reasons! {
         "in a round that has ended a settle may be told twice; rows after the seal are new"
     "contradiction" [], &[],
         "it came after the seal, and somebody has looked into what it says"
+    "event" ["file"], &[Other],
+        "an audit looks into no file: `archive --verify` tells that no file of that name is there"
     "stream" ["version"], &[Less, More, Null],
         "no witness: the inputs that wait for it tell which version decides it, and here none does"
     "stream" ["lease_owner", "lease_until"], &[Less, More, DayEarlier, DayLater, Other, Null],

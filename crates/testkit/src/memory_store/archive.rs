@@ -11,6 +11,7 @@ use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{
     ActionRow, Archive, Buried, EndedPage, Entry, Erased, Kept, SealChange, Tombstone,
 };
+use counterfoil_core::port::bodies::RECALL_VERB;
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::workflow::{
     DROP_VERB, END_VERB, EXPIRE_VERB, RETRY_VERB, SET_ASIDE_VERB,
@@ -20,7 +21,7 @@ use super::MemoryStore;
 use super::rows::{self, Rows};
 
 /// What is done to others, which may be called like a command: destinations, the store, workflows.
-const ELSEWHERE: [&str; 9] = [
+const ELSEWHERE: [&str; 10] = [
     "pause",
     "resume",
     "restored",
@@ -30,6 +31,7 @@ const ELSEWHERE: [&str; 9] = [
     EXPIRE_VERB,
     SET_ASIDE_VERB,
     DROP_VERB,
+    RECALL_VERB,
 ];
 /// How many rows a page looks at for each that it may hold.
 const LOOKS: usize = 4;

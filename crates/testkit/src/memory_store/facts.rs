@@ -154,6 +154,7 @@ impl Rows {
                 seq_before,
                 commands: event.commands,
                 found: found.get(&(stream.as_str(), *seq)).copied().unwrap_or(0),
+                body: self.body_facts(event),
             });
         }
         facts

@@ -4,7 +4,7 @@
 //! never another input. Does not: decide.
 
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to, receipt_input};
-use counterfoil_core::domain::{Event, EventRow, Micros, Span, Stream};
+use counterfoil_core::domain::{Digest, Event, EventRow, Micros, Span, Stream};
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
     Behind, DueFrom, DueInput, DueLists, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept, NewInput,
@@ -50,7 +50,11 @@ impl Rows {
         let decided = self.caused_by(&at.0, &at.1)?;
         let body = input.body.as_deref().unwrap_or_default();
         let kind = input.kind.event_kind(&input.name);
-        Some(decided.kind.as_str() == kind && decided.body == body)
+        let same = match &decided.archived {
+            Some(archived) => archived.digest == Some(Digest::of(body)),
+            None => decided.body == body,
+        };
+        Some(decided.kind.as_str() == kind && same)
     }
 
     /// The event that an input became.
@@ -308,5 +312,6 @@ pub(super) fn event_row(
         commands: 0,
         recorded_at: at,
         decided,
+        archived: None,
     }
 }

@@ -7,6 +7,7 @@
 mod act;
 mod archive;
 mod audited;
+mod bodies;
 mod by_hand;
 mod exchange;
 mod facts;

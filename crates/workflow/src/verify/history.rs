@@ -14,12 +14,13 @@ use std::path::Path;
 
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{EventRow, Stream};
+use counterfoil_core::port::bodies::{NoFiles, ReadBodies};
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::workflow::{Issued, Snapshot, Workflows};
 
 use super::history_line::Line;
 use super::replay::Replay;
-use super::{PAGE, Verified, goes_on_from, issued, unknown};
+use super::{Archived, PAGE, Verified, goes_on_from, issued, unknown};
 use crate::programs::Programs;
 
 /// Why a history was not exported or not read.
@@ -43,6 +44,19 @@ pub enum HistoryError {
         /// What is missing.
         why: String,
     },
+    /// The body of an event is archived, and was not found; no line of this page is written.
+    #[error(
+        "the body of event {seq} of workflow {workflow} is archived in {file}: give its folder, or \
+         bring it back with `counterfoil workflow recall`"
+    )]
+    Archived {
+        /// The workflow.
+        workflow: String,
+        /// The event.
+        seq: i64,
+        /// The name of the file.
+        file: String,
+    },
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -57,6 +71,7 @@ impl HistoryError {
             Self::Line { .. } => "CF1208",
             Self::Store(_) => "CF1209",
             Self::Cut { .. } => "CF1211",
+            Self::Archived { .. } => "CF1212",
         }
     }
 }
@@ -66,12 +81,13 @@ impl HistoryError {
 pub struct Export<'w, W> {
     to: &'w mut W,
     workflows: u64,
+    is_cut: bool,
 }
 
 impl<'w, W: Write + Send> Export<'w, W> {
     /// Into this file.
     pub const fn to(to: &'w mut W) -> Self {
-        Self { to, workflows: 0 }
+        Self { to, workflows: 0, is_cut: false }
     }
 
     /// Writes the history of a workflow as far as it is now. `false`: no workflow of this stream
@@ -84,26 +100,45 @@ impl<'w, W: Write + Send> Export<'w, W> {
         store: &S,
         stream: &Stream,
     ) -> Result<bool, HistoryError> {
+        self.workflow_from(store, stream, &mut NoFiles).await
+    }
+
+    /// The same with the bodies that an archive took, where they lie.
+    ///
+    /// # Errors
+    /// As [`workflow`](Self::workflow). After [`HistoryError::Archived`] another workflow may
+    /// follow, unless the file [is cut](Self::is_cut).
+    pub async fn workflow_from<S: Workflows>(
+        &mut self,
+        store: &S,
+        stream: &Stream,
+        bodies: &mut impl ReadBodies,
+    ) -> Result<bool, HistoryError> {
         let Some(listed) = store.workflow(stream.as_str()).await? else { return Ok(false) };
         let head = listed.head;
         if head == 0 {
             return Ok(false);
         }
         let program = Program::parse(&listed.program);
+        let saved = match program {
+            Some(program) => goes_on_from(store, stream, &program).await?,
+            None => None,
+        };
         let (stream_text, program_text) = (listed.stream, listed.program);
-        let begins = Line::Workflow { stream: stream_text, program: program_text, head };
-        write_line(self.to, &begins)?;
-        if let Some(program) = program
-            && let Some(saved) = goes_on_from(store, stream, &program).await?
-            && let Ok(state) = String::from_utf8(saved.state)
-            && saved.seq <= head
-        {
-            write_line(self.to, &Line::Snapshot { seq: saved.seq, state })?;
-        }
+        let mut begins = Some(Line::Workflow { stream: stream_text, program: program_text, head });
         let (mut after, mut issued_after) = (0, (0, -1));
         while after < head {
             let mut events = store.load(stream, after, PAGE).await?;
             events.retain(|event| event.seq <= head);
+            bodies.read(&mut events)?;
+            if let Some(Archived { seq, file }) = Archived::among(&events) {
+                return Err(HistoryError::Archived { workflow: stream.to_string(), seq, file });
+            }
+            if let Some(begins) = begins.take() {
+                self.is_cut = true;
+                write_line(self.to, &begins)?;
+                self.save(saved.as_ref().filter(|saved| saved.seq <= head))?;
+            }
             let Some(last) = events.last() else { break };
             after = last.seq;
             let wanted = events.iter().map(|event| event.commands).sum();
@@ -111,7 +146,20 @@ impl<'w, W: Write + Send> Export<'w, W> {
             write_rows(self.to, &events, &issued)?;
         }
         self.workflows += 1;
+        self.is_cut = false;
         Ok(true)
+    }
+
+    /// Whether the file ends within a workflow, since writing it has failed: no reader takes it.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    fn save(&mut self, saved: Option<&Snapshot>) -> Result<(), HistoryError> {
+        let Some(saved) = saved else { return Ok(()) };
+        let Ok(state) = String::from_utf8(saved.state.clone()) else { return Ok(()) };
+        Ok(write_line(self.to, &Line::Snapshot { seq: saved.seq, state })?)
     }
 
     /// Writes the last line.
@@ -133,8 +181,21 @@ pub async fn export<S: Workflows>(
     stream: &Stream,
     to: &mut (impl Write + Send),
 ) -> Result<bool, HistoryError> {
+    export_from(store, stream, &mut NoFiles, to).await
+}
+
+/// The same with the bodies that an archive took, where they lie.
+///
+/// # Errors
+/// As [`export`].
+pub async fn export_from<S: Workflows>(
+    store: &S,
+    stream: &Stream,
+    bodies: &mut impl ReadBodies,
+    to: &mut (impl Write + Send),
+) -> Result<bool, HistoryError> {
     let mut export = Export::to(to);
-    let found = export.workflow(store, stream).await?;
+    let found = export.workflow_from(store, stream, bodies).await?;
     if found {
         export.end()?;
     }

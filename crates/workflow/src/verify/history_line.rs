@@ -84,6 +84,7 @@ impl From<CarriedLine> for Carried {
 }
 
 impl From<&EventRow> for EventLine {
+    /// Its body must be at hand: a line cannot say where else it lies.
     fn from(row: &EventRow) -> Self {
         let text = std::str::from_utf8(&row.body).ok().map(str::to_owned);
         Self {
@@ -115,6 +116,7 @@ impl EventLine {
             commands: self.commands,
             recorded_at: self.recorded_at,
             decided: self.decided,
+            archived: None,
         })
     }
 }

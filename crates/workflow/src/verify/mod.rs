@@ -17,6 +17,7 @@ use std::fmt;
 
 use counterfoil_core::domain::workflow::{Program, Status};
 use counterfoil_core::domain::{EventRow, Stream};
+use counterfoil_core::port::bodies::{NoFiles, ReadBodies};
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::workflow::{
     Issued, ListedWorkflow, Snapshot, WorkflowFilter, Workflows,
@@ -81,13 +82,36 @@ pub struct Verified {
     pub mismatch: Option<Mismatch>,
     /// The program is not among those given: nothing was decided again.
     pub is_unknown: bool,
+    /// The first event whose body is archived and was not found: nothing from there on was decided
+    /// again.
+    pub archived: Option<Archived>,
+}
+
+/// An event whose body is archived, and was not found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archived {
+    /// Its seq.
+    pub seq: i64,
+    /// The name of the file that has it.
+    pub file: String,
+}
+
+impl Archived {
+    /// The first of these.
+    fn among(events: &[EventRow]) -> Option<Self> {
+        let archived = |event: &EventRow| {
+            let file = event.archived.as_ref()?.file.clone();
+            Some(Self { seq: event.seq, file })
+        };
+        events.iter().find_map(archived)
+    }
 }
 
 impl Verified {
     /// Whether all of it was decided again, and is what is recorded.
     #[must_use]
     pub const fn holds(&self) -> bool {
-        self.mismatch.is_none() && !self.is_unknown
+        self.mismatch.is_none() && !self.is_unknown && self.archived.is_none()
     }
 }
 
@@ -111,11 +135,24 @@ pub async fn verify<S: Workflows>(
     programs: &Programs,
     stream: &Stream,
 ) -> Result<Option<Verified>, StoreError> {
+    verify_from(store, programs, stream, &mut NoFiles).await
+}
+
+/// The same with the bodies that an archive took, where they lie.
+///
+/// # Errors
+/// As [`verify`], and what `bodies` found is not what was archived.
+pub async fn verify_from<S: Workflows>(
+    store: &S,
+    programs: &Programs,
+    stream: &Stream,
+    bodies: &mut impl ReadBodies,
+) -> Result<Option<Verified>, StoreError> {
     let Some(listed) = store.workflow(stream.as_str()).await? else { return Ok(None) };
     if listed.head == 0 {
         return Ok(None);
     }
-    one(store, programs, &listed).await.map(Some)
+    one(store, programs, &listed, bodies).await.map(Some)
 }
 
 /// Verifies all workflows of a store, in the order of streams, and hands each result to `tell`.
@@ -126,6 +163,20 @@ pub async fn verify_all<S: Workflows>(
     store: &S,
     programs: &Programs,
     which: Which,
+    tell: impl FnMut(Verified),
+) -> Result<(), StoreError> {
+    verify_all_from(store, programs, which, &mut NoFiles, tell).await
+}
+
+/// The same with the bodies that an archive took, where they lie.
+///
+/// # Errors
+/// As [`verify_from`].
+pub async fn verify_all_from<S: Workflows>(
+    store: &S,
+    programs: &Programs,
+    which: Which,
+    bodies: &mut impl ReadBodies,
     mut tell: impl FnMut(Verified),
 ) -> Result<(), StoreError> {
     let Which { name, status } = which;
@@ -133,7 +184,7 @@ pub async fn verify_all<S: Workflows>(
     loop {
         let page = store.workflows(filter.clone()).await?;
         for listed in page.iter().filter(|listed| listed.head > 0) {
-            tell(one(store, programs, listed).await?);
+            tell(one(store, programs, listed, bodies).await?);
         }
         match page.last() {
             Some(last) if page.len() == PAGE => filter.after = Some(last.stream.clone()),
@@ -146,6 +197,7 @@ async fn one<S: Workflows>(
     store: &S,
     programs: &Programs,
     listed: &ListedWorkflow,
+    bodies: &mut impl ReadBodies,
 ) -> Result<Verified, StoreError> {
     let (Some(program), Ok(stream)) =
         (Program::parse(&listed.program), Stream::new(listed.stream.clone()))
@@ -160,7 +212,8 @@ async fn one<S: Workflows>(
     }
     let (mut after, mut issued_after) = (0, (0, -1));
     loop {
-        let events = store.load(&stream, after, PAGE).await?;
+        let mut events = store.load(&stream, after, PAGE).await?;
+        bodies.read(&mut events)?;
         let Some(last) = events.last() else { break };
         after = last.seq;
         let wanted: i64 = events.iter().map(|event| event.commands).sum();
@@ -207,6 +260,7 @@ fn unknown(workflow: &str, program: &str) -> Verified {
         decisions: 0,
         mismatch: None,
         is_unknown: true,
+        archived: None,
     }
 }
 
@@ -225,7 +279,8 @@ pub struct StateAt {
 }
 
 /// The state of a workflow after event `seq`, or after its newest one; `None` where no workflow of
-/// this stream has begun or its program is not given. `Err` within: the history does not fold.
+/// this stream has begun or its program is not given. `Err` within: the history does not fold, or
+/// the body of an event is archived.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -234,6 +289,19 @@ pub async fn state_at<S: Workflows>(
     programs: &Programs,
     stream: &Stream,
     seq: Option<i64>,
+) -> Result<Option<Result<StateAt, crate::Broken>>, StoreError> {
+    state_at_from(store, programs, (stream, seq), &mut NoFiles).await
+}
+
+/// The same with the bodies that an archive took, where they lie.
+///
+/// # Errors
+/// As [`state_at`], and what `bodies` found is not what was archived.
+pub async fn state_at_from<S: Workflows>(
+    store: &S,
+    programs: &Programs,
+    (stream, seq): (&Stream, Option<i64>),
+    bodies: &mut impl ReadBodies,
 ) -> Result<Option<Result<StateAt, crate::Broken>>, StoreError> {
     let seq = seq.unwrap_or(i64::MAX);
     let Some(listed) = store.workflow(stream.as_str()).await? else { return Ok(None) };
@@ -244,7 +312,8 @@ pub async fn state_at<S: Workflows>(
         Err(why) => return Ok(Some(Err(why))),
     };
     loop {
-        let events: Vec<EventRow> = store.load(stream, instance.head, PAGE).await?;
+        let mut events: Vec<EventRow> = store.load(stream, instance.head, PAGE).await?;
+        bodies.read(&mut events)?;
         let is_last = events.len() < PAGE || events.last().is_some_and(|event| event.seq >= seq);
         for event in events.iter().filter(|event| event.seq <= seq) {
             if let Err(why) = instance.fold(event) {

@@ -7,7 +7,7 @@ use counterfoil_core::domain::workflow::{Decided, Program};
 use counterfoil_core::domain::{Digest, Event, EventRow, Micros, Stream};
 use counterfoil_core::port::workflow::{Carried, Decision, Issued, Snapshot};
 
-use super::{Mismatch, Verified, saved};
+use super::{Archived, Mismatch, Verified, saved};
 use crate::broken::Broken;
 use crate::instance::Instance;
 use crate::live::AnyProgram;
@@ -35,6 +35,7 @@ pub(crate) struct Replay {
     saved: Option<Snapshot>,
     decisions: u64,
     mismatch: Option<Mismatch>,
+    archived: Option<Archived>,
 }
 
 impl Replay {
@@ -51,6 +52,7 @@ impl Replay {
             saved: None,
             decisions: 0,
             mismatch: None,
+            archived: None,
         };
         for _ in 0..TIMES {
             match Instance::begin(stream.clone(), program.clone(), Arc::clone(&code)) {
@@ -67,8 +69,12 @@ impl Replay {
     }
 
     /// Takes the next events and at least the commands that were issued with them. Whether it
-    /// wants more.
+    /// wants more: not after a mismatch, nor after an event whose body is not there.
     pub(crate) fn take(&mut self, rows: Vec<EventRow>, issued: Vec<Issued>) -> bool {
+        self.archived = self.archived.take().or_else(|| Archived::among(&rows));
+        if self.archived.is_some() {
+            return false;
+        }
         self.rows.extend(rows);
         self.issued.extend(issued);
         while self.mismatch.is_none() {
@@ -95,7 +101,7 @@ impl Replay {
 
     /// What it came to.
     pub(crate) fn end(mut self) -> Verified {
-        if let (None, Some(row)) = (&self.mismatch, self.rows.front()) {
+        if let (None, None, Some(row)) = (&self.mismatch, &self.archived, self.rows.front()) {
             let (seq, left) = (row.seq, self.rows.len());
             let says = format!("a decision of more than {left} events");
             self.differs((seq, ""), "history", &says, "the history ends within it");
@@ -106,6 +112,7 @@ impl Replay {
             decisions: self.decisions,
             mismatch: self.mismatch,
             is_unknown: false,
+            archived: self.archived,
         }
     }
 

@@ -10,6 +10,7 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+mod archived;
 mod crash;
 mod crash_scene;
 mod faults;

@@ -6,14 +6,14 @@ use counterfoil_core::domain::workflow::{InputKind, Status};
 use counterfoil_core::domain::{CommandId, EventRow, ReceiptOutcome, Stream};
 use counterfoil_core::port::store::{Recorded, Reported};
 use counterfoil_core::port::workflow::{Issued, NewInput};
-use counterfoil_core::port::{Archive, Audited, Quiet, Workflows};
+use counterfoil_core::port::{Archive, Audited, Bodies, Quiet, Workflows};
 use counterfoil_workflow::runner::{Builder, Options, Runner, RunnerEnd};
 use counterfoil_workflow::{Programs, Workflow};
 
 /// A store with workflows that can be audited.
-pub(crate) trait Whole: Workflows + Audited + Archive {}
+pub(crate) trait Whole: Workflows + Audited + Archive + Bodies {}
 
-impl<S: Workflows + Audited + Archive> Whole for S {}
+impl<S: Workflows + Audited + Archive + Bodies> Whole for S {}
 
 /// A store with workflows.
 #[derive(Clone)]

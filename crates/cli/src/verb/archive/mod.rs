@@ -85,9 +85,9 @@ pub(super) fn failed(error: ArchiveError) -> Failure {
     let help = format!("counterfoil explain {}", error.code());
     match error {
         ArchiveError::Store(error) => error.into(),
-        ArchiveError::Foreign { .. } | ArchiveError::NotHere { .. } => {
-            Failure::refused(error).help(help)
-        }
+        ArchiveError::Foreign { .. }
+        | ArchiveError::NotHere { .. }
+        | ArchiveError::BodyNotHere { .. } => Failure::refused(error).help(help),
         other => Failure::could_not_run(other).help(help),
     }
 }
@@ -117,6 +117,8 @@ impl Watch for Telling {
         let said = match step {
             Step::Written(count) => format!("{count} commands written"),
             Step::Buried(done, of) => format!("{done} of {of} commands removed from the store"),
+            Step::WroteEvents(count) => format!("{count} events written"),
+            Step::Taken(done, of) => format!("{done} of {of} bodies taken out of the store"),
             _ => return,
         };
         self.bar.set_message(said);

@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
-use counterfoil_archive::{ArchiveReport, FileReport, Finding, VerifyReport};
+use counterfoil_archive::{ArchiveReport, EventFileReport, FileReport, Finding, VerifyReport};
 use counterfoil_core::domain::laws::Violation;
 use counterfoil_core::port::archive::Kept;
+use counterfoil_core::port::bodies::KeptBodies;
 use serde_json::{Value, json};
 
 use crate::output::counted;
@@ -19,6 +20,7 @@ const SHOWN: usize = 50;
 pub(super) fn run(report: &ArchiveReport, dir: &Path) -> String {
     let (moved, dir) = (report.buried(), dir.display());
     let mut lines = match report.files.len() {
+        0 if !report.events.is_empty() => Vec::new(),
         0 => vec![format!("nothing to archive; {dir} is as it was")],
         1 => vec![format!("{} moved into 1 file in {dir}", commands(moved))],
         files => vec![format!("{} moved into {files} files in {dir}", commands(moved))],
@@ -26,7 +28,13 @@ pub(super) fn run(report: &ArchiveReport, dir: &Path) -> String {
     for file in &report.files {
         lines.push(of_file(file));
     }
+    if !report.events.is_empty() {
+        let files = counted(report.events.len() as u64, "file");
+        lines.push(format!("{} moved into {files} in {dir}", bodies(report.taken())));
+        lines.extend(report.events.iter().map(of_events));
+    }
     lines.extend(kept(&report.kept));
+    lines.extend(kept_bodies(&report.kept_bodies));
     if report.broken > 0 {
         lines.push(format!("{} stayed, as the laws are broken:", commands(report.broken)));
         let shown = report.violations.iter().take(SHOWN);
@@ -75,6 +83,41 @@ fn kept(kept: &Kept) -> Vec<String> {
     some.map(|(count, why)| format!("{} stayed: {why}", commands(count))).collect()
 }
 
+fn of_events(file: &EventFileReport) -> String {
+    let mut line = format!("{}: {}", file.name, counted(file.events, "event"));
+    if file.resumed {
+        let taken = file.taken;
+        line.push_str(&format!(", of a run that was cut short; this one took {taken} of them"));
+    }
+    if file.left > 0 {
+        line.push_str(&format!(
+            "; {} are copies: something happened to their workflows meanwhile, or another run took \
+             them",
+            file.left
+        ));
+    }
+    line
+}
+
+/// Why bodies stay.
+fn kept_bodies(kept: &KeptBodies) -> Vec<String> {
+    let why = [
+        (kept.quarantined, "workflow", "quarantined, and may need its history"),
+        (kept.without_snapshot, "workflow", "running, and has no snapshot of its program"),
+        (kept.unreadable, "event", "not to be read"),
+    ];
+    let some = why.into_iter().filter(|(count, ..)| *count > 0);
+    some.map(|(count, what, why)| match count {
+        1 => format!("1 {what} keeps its bodies: it is {why}"),
+        count => format!("{count} {what}s keep their bodies: each is {why}"),
+    })
+    .collect()
+}
+
+fn bodies(count: u64) -> String {
+    if count == 1 { "1 body of an event".into() } else { format!("{count} bodies of events") }
+}
+
 fn commands(count: u64) -> String {
     counted(count, "command")
 }
@@ -85,6 +128,12 @@ pub(super) fn run_json(report: &ArchiveReport) -> Value {
         json!({
             "file": file.name, "commands": file.commands, "moved": file.buried,
             "left": file.left, "elsewhere": file.elsewhere, "resumed": file.resumed,
+        })
+    };
+    let events = |file: &EventFileReport| {
+        json!({
+            "file": file.name, "events": file.events, "moved": file.taken, "left": file.left,
+            "resumed": file.resumed,
         })
     };
     let violation = |found: &Violation| {
@@ -100,6 +149,15 @@ pub(super) fn run_json(report: &ArchiveReport) -> Value {
             "unreadable": kept.unreadable, "newest": kept.newest, "broken": report.broken,
         },
         "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
+        "bodies": {
+            "moved": report.taken(),
+            "files": report.events.iter().map(events).collect::<Vec<_>>(),
+            "kept": {
+                "quarantined": report.kept_bodies.quarantined,
+                "without_snapshot": report.kept_bodies.without_snapshot,
+                "unreadable": report.kept_bodies.unreadable,
+            },
+        },
     })
 }
 
@@ -113,6 +171,10 @@ pub(super) fn verify(report: &VerifyReport) -> String {
         commands(lines),
         if tombstones == 1 { "" } else { "s" },
     )];
+    if report.events > 0 || report.bodies > 0 {
+        let (lines, rows) = (counted(report.events, "line"), bodies(report.bodies));
+        said.push(format!("of workflows: {lines}, and {rows} that lie in files"));
+    }
     let shown = report.findings.iter().take(SHOWN);
     said.extend(shown.map(|found| format!("{}  {}", found.code, cell(&found.text))));
     let shown = report.findings.len().min(SHOWN) as u64;
@@ -133,6 +195,8 @@ pub(super) fn verify_json(report: &VerifyReport) -> Value {
         "files": report.files,
         "commands": report.commands,
         "tombstones": report.tombstones,
+        "events": report.events,
+        "bodies": report.bodies,
         "found": report.found,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
     })

@@ -5,11 +5,17 @@
 
 mod hand;
 mod list;
+mod recall;
 mod send;
 mod show;
 mod tell;
 mod verify;
 
+use std::path::PathBuf;
+
+use counterfoil_archive::{BodyReader, Folder};
+
+use super::archive::failed;
 use super::{Found, block_on};
 use crate::args::{Shared, Workflow, WorkflowVerb};
 use crate::exit::{Ended, Failure, verdict};
@@ -28,8 +34,19 @@ pub(crate) fn run(shared: &Shared, args: Workflow) -> Ended {
         WorkflowVerb::Retry(args) => hand::retry(shared, args),
         WorkflowVerb::Drop(args) => hand::drop_input(shared, args),
         WorkflowVerb::End(args) => hand::end(shared, args),
+        WorkflowVerb::Recall(args) => recall::run(shared, args),
         WorkflowVerb::Verify(args) => verdict(verify::run(shared, &args)),
     }
+}
+
+/// The files of the archive, in the folders that are given, else in `[archive] dir`.
+fn files(found: &Found, given: &[PathBuf]) -> Result<BodyReader, Failure> {
+    let mut dirs = given.to_vec();
+    if dirs.is_empty() {
+        dirs.extend(found.archive(None)?);
+    }
+    let folders = dirs.iter().map(|dir| Folder::new(dir).map_err(failed));
+    Ok(BodyReader::new(folders.collect::<Result<_, _>>()?))
 }
 
 /// Nothing stands under this stream.

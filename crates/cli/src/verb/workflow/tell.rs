@@ -79,9 +79,18 @@ fn event(event: &EventRow) -> String {
         event.seq,
         time::show(event.recorded_at),
         cell(event.kind.as_str()),
-        brief(&String::from_utf8_lossy(&event.body)),
+        body(event),
         decided.unwrap_or_default()
     )
+}
+
+fn body(event: &EventRow) -> String {
+    match &event.archived {
+        None => brief(&String::from_utf8_lossy(&event.body)),
+        Some(archived) => {
+            format!("(its body is in {}: name its folder by --archive DIR)", cell(&archived.file))
+        }
+    }
 }
 
 fn fate(fate: &Fate) -> Vec<String> {

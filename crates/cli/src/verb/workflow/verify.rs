@@ -1,21 +1,24 @@
 //! `workflow verify`: hands stored histories to the user's program, or to a file.
 //!
-//! Guarantees: bounded memory; a program's exit code is this command's. Does not: decide anything
+//! Guarantees: bounded memory; a program's exit code is this command's; a history with a body that
+//! is archived and not at hand is left out, named, and makes exit 1. Does not: decide anything
 //! itself, since the programs are the user's.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use counterfoil_archive::BodyReader;
 use counterfoil_core::domain::Stream;
 use counterfoil_core::port::Workflows as _;
 use counterfoil_core::port::workflow::WorkflowFilter;
 use counterfoil_workflow::verify::history::{Export, HistoryError};
 
-use super::{Found, block_on, unknown};
-use crate::args::{Shared, VerifyWorkflows};
-use crate::exit::{Ended, Exit, Failure};
+use super::{Found, block_on, files, unknown};
+use crate::args::{LogFormat, Shared, VerifyWorkflows};
+use crate::exit::{Ended, Exit, Failure, complain};
 use crate::store::OpenStore;
 
 /// How many workflows are listed at once.
@@ -38,16 +41,24 @@ pub(super) fn run(shared: &Shared, args: &VerifyWorkflows) -> Ended {
     let found = Found::new(shared)?;
     let store = found.open()?;
     block_on(has_any(&found, &store, args))?;
+    let mut histories = Histories {
+        format: shared.log_format,
+        found: &found,
+        store: &store,
+        bodies: files(&found, &args.archive)?,
+        left_out: BTreeSet::new(),
+    };
     if let Some(path) = &args.export {
         let mut file = open(path)?;
-        block_on(write(&found, &store, args, &mut file))?;
+        block_on(histories.write(args, &mut file))?;
         file.flush()?;
     }
-    let Some((program, words)) = args.program.split_first() else { return Ok(Exit::Done) };
+    let Some((program, words)) = args.program.split_first() else { return Ok(histories.exit()) };
     let started = Command::new(program).args(words).stdin(Stdio::piped()).spawn();
     let child = started
         .map_err(|why| Failure::could_not_run(format!("{program} cannot be started: {why}")))?;
-    judged(child, program, |to| block_on(write(&found, &store, args, to)))
+    let judged = judged(child, program, |to| block_on(histories.write(args, to)))?;
+    Ok(judged.and(histories.exit()))
 }
 
 /// Refuses where what was named has no history, before a file or a program is begun.
@@ -112,33 +123,65 @@ fn judged(
     }
 }
 
-async fn write(
-    found: &Found,
-    store: &OpenStore,
-    args: &VerifyWorkflows,
-    to: &mut (impl Write + Send),
-) -> Result<(), Failure> {
-    let mut export = Export::to(to);
-    if let Some(name) = &args.stream {
-        let stream = Stream::new(name.clone()).map_err(Failure::refused)?;
-        if !export.workflow(store, &stream).await.map_err(failed)? {
-            return Err(unknown(found, name));
+/// The histories of a store, on their way to a file or a program.
+struct Histories<'a> {
+    format: LogFormat,
+    found: &'a Found,
+    store: &'a OpenStore,
+    bodies: BodyReader,
+    /// The workflows whose bodies are archived and not at hand.
+    left_out: BTreeSet<String>,
+}
+
+impl Histories<'_> {
+    async fn write(
+        &mut self,
+        args: &VerifyWorkflows,
+        to: &mut (impl Write + Send),
+    ) -> Result<(), Failure> {
+        let mut export = Export::to(to);
+        if let Some(name) = &args.stream {
+            let stream = Stream::new(name.clone()).map_err(Failure::refused)?;
+            if !self.add(&mut export, &stream).await? {
+                return Err(unknown(self.found, name));
+            }
+            return export.end().map_err(failed);
         }
-        return export.end().map_err(failed);
-    }
-    let mut after = None;
-    loop {
-        let (name, limit) = (args.workflow.clone(), PAGE);
-        let rows = store
-            .workflows(WorkflowFilter { name, after, limit, ..WorkflowFilter::default() })
-            .await?;
-        let Some(last) = rows.last() else { return export.end().map_err(failed) };
-        after = Some(last.stream.clone());
-        for row in &rows {
-            if let Ok(stream) = Stream::new(row.stream.clone()) {
-                export.workflow(store, &stream).await.map_err(failed)?;
+        let mut after = None;
+        loop {
+            let (name, limit) = (args.workflow.clone(), PAGE);
+            let filter = WorkflowFilter { name, after, limit, ..WorkflowFilter::default() };
+            let rows = self.store.workflows(filter).await?;
+            let Some(last) = rows.last() else { return export.end().map_err(failed) };
+            after = Some(last.stream.clone());
+            for row in &rows {
+                if let Ok(stream) = Stream::new(row.stream.clone()) {
+                    self.add(&mut export, &stream).await?;
+                }
             }
         }
+    }
+
+    /// Whether the workflow has begun. One with a body that is not at hand is left out, if nothing
+    /// of it is written yet.
+    async fn add<W: Write + Send>(
+        &mut self,
+        export: &mut Export<'_, W>,
+        stream: &Stream,
+    ) -> Result<bool, Failure> {
+        match export.workflow_from(self.store, stream, &mut self.bodies).await {
+            Err(why @ HistoryError::Archived { .. }) if !export.is_cut() => {
+                if self.left_out.insert(stream.to_string()) {
+                    complain(&format!("{}: {why}; it was left out", why.code()), self.format);
+                }
+                Ok(true)
+            }
+            done => done.map_err(failed),
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if self.left_out.is_empty() { Exit::Done } else { Exit::Refused }
     }
 }
 

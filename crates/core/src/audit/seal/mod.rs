@@ -21,7 +21,11 @@ use crate::port::seal::Horizon;
 pub use sums::{Differing, RANGES_MAX, Sum, Sums};
 
 /// The form of a written seal that this version reads and writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+
+/// The form before, in which the body of an event counted itself and not by its digest; where no
+/// event was sealed, it says the same.
+const FORMAT_OF_BODIES: u32 = 1;
 
 /// Tables that are only appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -243,7 +247,7 @@ pub enum SealUnreadable {
     /// It is no seal.
     #[error("it is no seal: {0}")]
     NoSeal(String),
-    /// A newer version wrote it.
+    /// Another version wrote it.
     #[error("it is of format {0}, and this version reads format {FORMAT}")]
     Format(u32),
 }
@@ -281,10 +285,13 @@ impl Seal {
     pub fn read(text: &str) -> Result<Self, SealUnreadable> {
         let no_seal = |error: serde_json::Error| SealUnreadable::NoSeal(error.to_string());
         let Format { format } = serde_json::from_str(text).map_err(no_seal)?;
-        if format != FORMAT {
+        if format != FORMAT && format != FORMAT_OF_BODIES {
             return Err(SealUnreadable::Format(format));
         }
         let written: Written = serde_json::from_str(text).map_err(no_seal)?;
+        if format != FORMAT && written.sums.0.contains_key(&Table::Event) {
+            return Err(SealUnreadable::Format(format));
+        }
         if !written.sums.0.values().all(Sums::is_sound) {
             return Err(SealUnreadable::NoSeal("a range is wider than all numbers".into()));
         }

@@ -91,16 +91,17 @@ pub(super) fn action(row: &ActionRow) -> Digest {
         .finish()
 }
 
+/// An event, the same before and after its body is archived.
 pub(super) fn event(row: &EventRow) -> Digest {
     let whole = FieldDigest::default()
         .bytes(Some(row.stream.as_str().as_bytes()))
         .integer(Some(row.seq))
         .bytes(Some(row.kind.as_str().as_bytes()))
-        .bytes(Some(&row.body))
+        .bytes(row.body_digest().as_ref().map(bytes))
         .bytes(text(row.cause.as_ref()))
         .integer(Some(row.commands))
         .integer(Some(row.recorded_at.get()));
-    // Seals that were written before the column was there go on.
+    // Streams of services have none.
     match &row.decided {
         Some(decided) => whole.bytes(Some(decided.as_bytes())).finish(),
         None => whole.finish(),

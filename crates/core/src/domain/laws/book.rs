@@ -219,6 +219,11 @@ laws! {
     TIMER "CF0890"
         "The timers that wait are those that decisions set, and neither took back nor heard."
         "one was changed by hand, and its workflow may wait for ever: use a backup, or cancel"
+    BODY_PLACE "CF0891"
+        "The body of an event is in its row, or, of a workflow's, in the file that the row names \
+         with its digest."
+        "a row was changed by hand: `archive --verify` tells whether its file has the body; else \
+         compare with a backup"
     NUMBER "CF0892"
         "A number that the store gave is 1 or larger, and a command's id is not empty."
         "a row was changed or added by hand: compare with a backup"

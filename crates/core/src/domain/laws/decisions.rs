@@ -188,6 +188,7 @@ mod tests {
             commands: 0,
             recorded_at: Micros::new(1),
             decided: decided.to_text(),
+            archived: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! Guarantees: each law is local to one command, event, stream or destination, so it can be
 //! checked range by range. Does not: read a store; the rows come in as values.
 
+mod body;
 mod book;
 mod command;
 mod decisions;
@@ -13,6 +14,7 @@ mod input;
 mod receipt;
 mod told;
 
+pub use body::BodyFacts;
 pub use book::{LAWS, Law, law};
 pub use command::{of_command, of_digested};
 pub use decisions::Decisions;
@@ -222,6 +224,8 @@ pub struct EventFacts {
     pub commands: i64,
     /// How many outbox and archived rows carry its stream and seq.
     pub found: i64,
+    /// What its row says of where its body lies.
+    pub body: BodyFacts,
 }
 
 /// What stands about one lane.
@@ -260,10 +264,11 @@ pub struct Totals {
     pub tally: Vec<(String, i64, i64)>,
 }
 
-/// What is wrong with one event: a gap before it, or commands that are not there.
+/// What is wrong with one event: a gap before it, commands that are not there, or a body that lies
+/// nowhere or twice.
 #[must_use]
 pub fn of_event(event: &EventFacts) -> Vec<Violation> {
-    let EventFacts { stream, seq, seq_before, commands, found } = event;
+    let EventFacts { stream, seq, seq_before, commands, found, body } = event;
     let mut violations = Vec::new();
     if *seq != seq_before + 1 {
         let found = format!("event {seq} of stream {stream} follows event {seq_before}");
@@ -274,6 +279,11 @@ pub fn of_event(event: &EventFacts) -> Vec<Violation> {
         let said = format!("event {seq} of stream {stream} issued {commands} commands");
         let found = format!("{said}, but {found} stand");
         violations.push(Violation::of(&law::EVENT_COMMANDS, ids, &found));
+    }
+    if let Some(astray) = body.astray() {
+        let found = format!("event {seq} of stream {stream} {astray}");
+        let ids = vec![format!("{stream}:{seq}")];
+        violations.push(Violation::of(&law::BODY_PLACE, ids, &found));
     }
     violations
 }
@@ -374,8 +384,14 @@ mod tests {
 
     #[test]
     fn an_event_follows_the_one_before_and_has_its_commands() {
-        let sound =
-            EventFacts { stream: "o-1".into(), seq: 3, seq_before: 2, commands: 2, found: 2 };
+        let sound = EventFacts {
+            stream: "o-1".into(),
+            seq: 3,
+            seq_before: 2,
+            commands: 2,
+            found: 2,
+            body: BodyFacts::default(),
+        };
         assert_eq!(of_event(&sound), []);
         let gap = EventFacts { seq_before: 1, ..sound.clone() };
         assert_eq!(codes(of_event(&gap)), [law::EVENT_GAP.code]);

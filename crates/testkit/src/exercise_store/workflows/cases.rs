@@ -140,6 +140,16 @@ macro_rules! workflow_suite {
                 one_that_is_set_aside_keeps_its_commands
                 what_was_issued_is_told_archived_or_not
             }
+            bodies {
+                bodies_of_an_ended_one_leave_and_come_back
+                a_running_one_gives_what_its_snapshot_holds
+                what_may_be_needed_stays
+                what_is_not_as_it_was_read_is_left
+                an_archived_input_is_known_by_its_digest
+                old_bodies_come_in_pages
+                an_audit_holds_before_and_after
+                a_body_that_lies_nowhere_or_twice_is_told
+            }
             proving {
                 a_sound_history_breaks_no_law
                 a_row_that_its_events_do_not_bear_out_is_told

@@ -4,6 +4,7 @@
 //! would say is written down in the cases.
 
 mod aside;
+mod bodies;
 mod cancelling;
 mod cases;
 mod due;
@@ -20,13 +21,13 @@ mod stepping;
 mod timers;
 
 use counterfoil_core::domain::workflow::InputKind;
-use counterfoil_core::port::{Archive, Audited, BoxFuture, Workflows};
+use counterfoil_core::port::{Archive, Audited, Bodies, BoxFuture, Workflows};
 
 use super::{Case, Hands};
 use crate::memory_store::rows::Rows;
 
 /// What a suite of workflows needs beside the port.
-pub trait WorkflowHands: Hands<Store: Workflows + Archive + Audited> {
+pub trait WorkflowHands: Hands<Store: Workflows + Archive + Audited + Bodies> {
     /// Writes an input as only this library may, with the rights of the tables' owner: a pointer
     /// or a timer that is due at once. For whom it is follows from the stream's row.
     fn forge_input<'a>(
