@@ -58,7 +58,7 @@ fn all_well_exits_0_and_every_check_is_one_line() {
     for check in ["library", "store", "durability", "source", "clock", "table", "trigger"] {
         one(&checks, check, "ok");
     }
-    holds(one(&checks, "store", "ok"), &["orders.db", "version 10"]);
+    holds(one(&checks, "store", "ok"), &["orders.db", "version 11"]);
     holds(one(&checks, "durability", "ok"), &["journal_mode wal", "synchronous full"]);
     one(&checks, "contract", "ok");
     let asked = one(&checks, "ask", "ok");

@@ -100,7 +100,8 @@ fn never_verified_without_its_file(books: &Books) {
     std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     let said = books.run(&whole);
     assert_eq!(said.code, Some(2), "{said:?}");
-    books.run(&["archive", "--verify", "old"]).refuses(1, &[]);
+    let proved = books.run(&["archive", "--verify", "old"]);
+    assert!(proved.code == Some(1) && proved.out.contains("CF1122"), "{proved:?}");
     let recall = ["workflow", "recall", "t-1", "--archive", "old"];
     books.run(&recall).refuses(2, &["CF1107"]);
 }

@@ -105,5 +105,21 @@ async fn a_decided_input_is_known_by_its_event() {
         );
         assert_eq!(run(&stranger, &sql).await, wanted, "{kind}:{name} {body}");
     }
+    // Archived, it is known by its digest.
+    let archive = "UPDATE cf.event SET body = '', file = 'f', digest = sha256('one')";
+    assert_eq!(run(&stranger, archive).await, "CF0111", "where a body lies is nobody's to say");
+    forger.run(archive).await.unwrap();
+    for (name, body, wanted) in [
+        ("n", "'one'", "0"),
+        ("n", "''", "CF0304"),
+        ("n", "NULL", "CF0304"),
+        ("m", "'one'", "CF0304"),
+    ] {
+        let sql = format!(
+            "INSERT INTO cf.input(stream, id, kind, name, body)
+             VALUES ('s', 'i', 'signal', '{name}', {body})"
+        );
+        assert_eq!(run(&stranger, &sql).await, wanted, "{name} {body}");
+    }
     assert_eq!(stranger.number("SELECT count(*) FROM cf.input").await, 0);
 }

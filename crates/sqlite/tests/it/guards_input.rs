@@ -43,6 +43,24 @@ fn the_same_id_twice_is_the_same_input_also_after_it_was_decided() {
     fixture.refused(&format!("{again} ON CONFLICT DO UPDATE SET body = excluded.body"), "CF0304");
 }
 
+/// No SQL of SQLite computes a digest: what cannot be compared is no repeat, and no other input.
+#[test]
+fn an_input_whose_event_is_archived_is_refused_with_the_way_out() {
+    let fixture = Fixture::with_states();
+    let archive = "UPDATE counterfoil_event SET body = '', file = 'f', digest = zeroblob(32) \
+                   WHERE cause = 'start-1'";
+    fixture.own.execute_batch(archive).unwrap();
+    for verb in VERBS {
+        fixture.refused(&input(verb, "'s', 'start-1', 'start', 'trip', 'b'"), "CF0308");
+        fixture.refused(&input(verb, "'s', 'start-1', 'start', 'trip', NULL"), "CF0308");
+        fixture.refused(&input(verb, "'s', 'start-1', 'start', 'trap', 'b'"), "CF0304");
+    }
+    // Where a body lies is nobody's to say.
+    for set in ["body = 'b', file = NULL, digest = NULL", "file = 'g'", "digest = NULL"] {
+        fixture.refused(&format!("UPDATE counterfoil_event SET {set}"), "CF0111");
+    }
+}
+
 #[test]
 fn what_is_our_own_or_out_of_bounds_is_refused_by_every_verb() {
     let fixture = Fixture::with_states();

@@ -34,6 +34,13 @@ fn a_pass_opens_events_and_their_commands_once_and_nothing_else() {
         fixture.refused(&event(verb, 2, "'start-1'", 0), "CF0119");
         fixture.refused(&event(verb, 2, "''", 0), "CF0119");
         fixture.refused(&event(verb, 2, "NULL", -1), "CF0119");
+        for (column, value) in [("file", "'f'"), ("digest", "zeroblob(32)"), ("decided", "'{}'")] {
+            let sql = format!(
+                "{verb} counterfoil_event(stream, seq, kind, body, commands, recorded_at, {column}) \
+                 VALUES ('s', 2, 'k', '', 0, 1764421200000000, {value})"
+            );
+            fixture.refused(&sql, "CF0111");
+        }
         fixture.refused(&with(verb, "n", "1"), "CF0101");
         let three = [
             ("'s'", "1", "NULL"),
