@@ -7,10 +7,11 @@ use counterfoil_archive::recall;
 use counterfoil_core::domain::Stream;
 use counterfoil_core::port::{Actor, Workflows as _};
 
-use super::{Found, actor, block_on, failed, files, unknown};
+use super::{Found, block_on, failed, files, unknown};
 use crate::args::{RecallWorkflow, Shared};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output::{self, table::cell};
+use crate::verb::actor::actor;
 
 /// Whether they stay.
 const AGAIN: &str = "a run of `archive` takes them again, but for a quarantined workflow";
