@@ -4,8 +4,8 @@ use std::panic::AssertUnwindSafe;
 use std::task::Poll;
 
 use counterfoil_archive::{BodyReader, Folder, Step, Unwatched, Work, archive, recall, verify};
-use counterfoil_core::domain::Span;
 use counterfoil_core::domain::workflow::End;
+use counterfoil_core::domain::{Digest, Span};
 use counterfoil_core::port::Bodies as _;
 use counterfoil_core::port::bodies::KeptBodies;
 use counterfoil_core::port::workflow::Workflows as _;
@@ -205,6 +205,39 @@ async fn without_its_file_nothing_comes_back() {
     let mut reader = BodyReader::new(vec![site.folder(), other]);
     let came = recall(&site.store, &mut reader, &stream("done"), &ann("")).await.unwrap();
     assert_eq!(came, 4);
+}
+
+/// Its line is whole, and is not what the row keeps the digest of.
+#[tokio::test]
+async fn another_body_than_the_rows_does_not_come_back() {
+    let site = in_memory().with_flows().await;
+    site.run().await;
+    site.store.with_rows(|rows| {
+        let event = rows.events.get_mut(&("done".to_owned(), 2)).unwrap();
+        event.archived.as_mut().unwrap().digest = Some(Digest::of(b"another"));
+    });
+    let mut reader = BodyReader::new(vec![site.folder()]);
+    let refused = recall(&site.store, &mut reader, &stream("done"), &ann("")).await.unwrap_err();
+    assert_eq!((refused.code(), site.taken().await), ("CF1107", all()), "{refused}");
+    assert!(refused.to_string().contains("event done:2"), "{refused}");
+}
+
+/// The file was whole, and is another one when the next run takes the bodies.
+#[tokio::test]
+async fn a_file_that_rots_meanwhile_stops_the_run() {
+    let site = in_memory().with_flows().await;
+    let run = async { site.run_watched(&site.options(), &At(dies_once_it_is_whole)).await };
+    assert!(died(run).await);
+    let path = site.path(&site.files(".events.jsonl.zst")[0]);
+    let whole = std::fs::read(&path).unwrap();
+    let lines = zstd::decode_all(&whole[..]).unwrap();
+    let first = lines.split_inclusive(|byte| *byte == b'\n').next().unwrap();
+    std::fs::write(&path, zstd::encode_all(first, 3).unwrap()).unwrap();
+    let refused = site.run_watched(&site.options(), &Unwatched).await.unwrap_err();
+    assert_eq!((refused.code(), site.taken().await.len()), ("CF1107", 0), "{refused}");
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(site.run().await.taken(), 7);
+    site.is_sound().await;
 }
 
 #[tokio::test]
