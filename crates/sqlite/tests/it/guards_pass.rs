@@ -36,8 +36,8 @@ fn a_pass_opens_events_and_their_commands_once_and_nothing_else() {
         fixture.refused(&event(verb, 2, "NULL", -1), "CF0119");
         for (column, value) in [("file", "'f'"), ("digest", "zeroblob(32)"), ("decided", "'{}'")] {
             let sql = format!(
-                "{verb} counterfoil_event(stream, seq, kind, body, commands, recorded_at, {column}) \
-                 VALUES ('s', 2, 'k', '', 0, 1764421200000000, {value})"
+                "{verb} counterfoil_event(stream, seq, kind, body, commands, recorded_at, \
+                 {column}) VALUES ('s', 2, 'k', '', 0, 1764421200000000, {value})"
             );
             fixture.refused(&sql, "CF0111");
         }
