@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use counterfoil::Micros;
 use counterfoil::audit::{AuditOptions, How, audit_sealed};
-use counterfoil::port::{Archive, Audited, BoxFuture};
+use counterfoil::port::{Archive, Audited, Bodies, BoxFuture};
 use counterfoil_archive::{Folder, KeptSeal, Options, Watch, Work, archive};
 
 /// How long others have the store between two batches.
@@ -32,7 +32,7 @@ pub(crate) async fn keep_books(store: &str, folder: &Path) -> Result<()> {
     keep_books_of(&counterfoil::sqlite::SqliteStore::open(store, Default::default())?, folder).await
 }
 
-async fn keep_books_of(store: &(impl Archive + Audited), folder: &Path) -> Result<()> {
+async fn keep_books_of(store: &(impl Archive + Audited + Bodies), folder: &Path) -> Result<()> {
     let seals = KeptSeal(store);
     let folder = Folder::new(folder)?.lock()?;
     let work = Work::new(store, &folder).watched(&Resting).sealed(&seals);
