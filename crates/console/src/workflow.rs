@@ -74,12 +74,13 @@ pub(crate) async fn orphans<S: Workflows>(
 ) -> Result<Response, Problem> {
     let mut query = Query::read(query.as_deref(), &OF_ORPHANS)?;
     let limit = limit(&mut query)?;
-    let (stream, id) = (query.take("after"), query.take("after_id"));
-    if id.is_some() && stream.is_none() {
-        return Err(refused("after_id", "goes with after, which names the stream"));
-    }
-    // Behind every id: no id begins with the last character there is.
-    let after = stream.map(|stream| (stream, id.unwrap_or_else(|| char::MAX.to_string())));
+    // Before every stream, and behind every id: no id begins with the last character there is.
+    let after = match (query.take("after"), query.take("after_id")) {
+        (None, None) => None,
+        (stream, id) => {
+            Some((stream.unwrap_or_default(), id.unwrap_or_else(|| char::MAX.to_string())))
+        }
+    };
     let mut rows = desk.ask(desk.store.waiting_inputs(None, after, limit + 1)).await?;
     let more = rows.len() > limit;
     rows.truncate(limit);

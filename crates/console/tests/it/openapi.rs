@@ -140,7 +140,7 @@ fn calls() -> Vec<Call> {
         (("GET", "/v1/workflows"), (EYE, "", ""), 200),
         (("GET", "/v1/workflows?status=waiting"), (EYE, "", ""), 200),
         (("GET", "/v1/orphans"), (EYE, "", ""), 200),
-        (("GET", "/v1/orphans?after_id=a"), (EYE, "", ""), 400),
+        (("GET", "/v1/orphans?limit=0"), (EYE, "", ""), 400),
         (("GET", "/v1/workflows/{stream}"), (EYE, "t", ""), 200),
         (("GET", "/v1/workflows/{stream}"), (EYE, "u", ""), 404),
     ]
