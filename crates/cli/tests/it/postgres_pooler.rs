@@ -79,6 +79,8 @@ fn every_verb_goes_by_a_pooler_in_transaction_mode() {
     let first = run(&["init", "--source", "urn:pooled"]);
     assert!(first.is_done().out.contains("its source is urn:pooled"), "{first:?}");
     run(&["init"]).is_done();
+    // It reads only, and leaves no setting and no statement with whoever comes next.
+    run(&["doctor"]).is_done();
 
     let line = |n: u32| {
         format!("{{\"id\":\"f-{n}\",\"to\":\"shipping\",\"kind\":\"k\",\"body\":\"{n}\"}}\n")

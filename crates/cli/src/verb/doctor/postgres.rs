@@ -11,7 +11,7 @@ mod vacuum;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use counterfoil_core::domain::Micros;
-use tokio_postgres::types::{FromSql, ToSql};
+use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use super::super::audit::Kept;
@@ -70,7 +70,7 @@ pub(super) async fn look(
     });
     let destinations =
         destinations.collect::<Result<_, _>>().map_err(|error| look.failed(&error))?;
-    let rows = look.rows(include_str!("sql/postgres/own_inbox.sql"), &[&stored]).await?;
+    let rows = look.rows(include_str!("sql/postgres/own_inbox.sql"), &[stored]).await?;
     let own =
         rows.iter().map(|row| Ok((at(row, 0)?, Kept::new(at(row, 1)?, at(row, 2)?, at(row, 3)?))));
     let own = own.collect::<Result<_, _>>().map_err(|error| look.failed(&error))?;
@@ -96,7 +96,8 @@ impl<'u> Look<'u> {
         let client = counterfoil_postgres::connect(&url.config, &url.options).await;
         let client = client.map_err(|error| no_server(url, &error))?;
         let look = Self { url, client };
-        let read_only = "SET default_transaction_read_only = on";
+        // A setting of the session would stay with the next one behind a pooler.
+        let read_only = "BEGIN TRANSACTION READ ONLY";
         let set = url.within(look.client.batch_execute(read_only)).await;
         set.map_err(|why| look.silent(&why))?.map_err(|error| look.failed(&error))?;
         Ok(look)
@@ -107,9 +108,12 @@ impl<'u> Look<'u> {
         &self.url.options.schema
     }
 
-    async fn rows(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
+    /// The rows of a statement that is given texts; unnamed, as a pooler wants it.
+    async fn rows(&self, sql: &str, texts: &[&str]) -> Result<Vec<Row>, Failure> {
         let sql = self.url.in_schema(sql);
-        let rows = self.url.within(self.client.query(&sql, params)).await;
+        let params: Vec<(&(dyn ToSql + Sync), Type)> =
+            texts.iter().map(|text| (text as &(dyn ToSql + Sync), Type::TEXT)).collect();
+        let rows = self.url.within(self.client.query_typed(&sql, &params)).await;
         rows.map_err(|why| self.silent(&why))?.map_err(|error| self.failed(&error))
     }
 

@@ -40,7 +40,7 @@ struct Standing {
 impl Standing {
     async fn of(look: &Look<'_>) -> Result<Self, Failure> {
         let failed = |error: tokio_postgres::Error| look.failed(&error);
-        let schema = &[&look.schema() as &(dyn tokio_postgres::types::ToSql + Sync)];
+        let schema = &[look.schema()];
         let rows = look.rows(include_str!("../sql/postgres/columns.sql"), schema).await?;
         let mut columns = Columns::new();
         for row in &rows {
