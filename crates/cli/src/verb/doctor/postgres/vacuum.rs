@@ -21,7 +21,7 @@ const AGE_MAX: Span = Span::from_secs(3600);
 pub(super) async fn checks(look: &Look<'_>, is_on: bool) -> Result<Vec<Check>, Failure> {
     let failed = |error: tokio_postgres::Error| look.failed(&error);
     let mut checks = Vec::new();
-    let rows = look.rows(include_str!("../sql/postgres/vacuum.sql"), &[&look.schema()]).await?;
+    let rows = look.rows(include_str!("../sql/postgres/vacuum.sql"), &[look.schema()]).await?;
     for row in &rows {
         let last: Option<i64> = at(row, 2).map_err(failed)?;
         let (live, dead) = (at(row, 0).map_err(failed)?, at(row, 1).map_err(failed)?);
