@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::port::archive::Entry;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ArchiveError;
@@ -65,6 +66,30 @@ pub struct Manifest {
 #[derive(Deserialize)]
 struct Format {
     format: u32,
+}
+
+/// Reads a manifest of either kind; `None` if there is none.
+pub(crate) fn read<T: DeserializeOwned>(
+    folder: &Folder,
+    name: &str,
+    known: u32,
+) -> Result<Option<T>, ArchiveError> {
+    let path = folder.at(name);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(ArchiveError::read(&path, error)),
+    };
+    let damaged = |error: serde_json::Error| ArchiveError::damaged(&path, error.to_string());
+    // A newer one may have other keys, so its format is read by itself.
+    let Format { format } = serde_json::from_slice(&bytes).map_err(damaged)?;
+    if format == known {
+        return serde_json::from_slice(&bytes).map(Some).map_err(damaged);
+    }
+    if format > known {
+        return Err(ArchiveError::Newer { path, format, known });
+    }
+    Err(ArchiveError::damaged(&path, format!("there is no format {format}")))
 }
 
 /// What a manifest says of its lines, counted while they pass.
@@ -136,20 +161,7 @@ impl Manifest {
 
     /// Reads a file of this name; `None` if there is none.
     pub(crate) fn read(folder: &Folder, name: &str) -> Result<Option<Self>, ArchiveError> {
-        let path = folder.at(name);
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(ArchiveError::read(&path, error)),
-        };
-        let damaged = |error: serde_json::Error| ArchiveError::damaged(&path, error.to_string());
-        // A newer one may have other keys, so its format is read by itself.
-        let Format { format } = serde_json::from_slice(&bytes).map_err(damaged)?;
-        match format {
-            FORMAT => serde_json::from_slice(&bytes).map(Some).map_err(damaged),
-            newer if newer > FORMAT => Err(ArchiveError::Newer { path, format, known: FORMAT }),
-            _ => Err(ArchiveError::damaged(&path, format!("there is no format {format}"))),
-        }
+        read(folder, name, FORMAT)
     }
 
     /// The manifest of a stem, if there is one.

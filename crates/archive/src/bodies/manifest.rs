@@ -3,8 +3,6 @@
 //! Guarantees: written only once its file is whole; a newer format is refused, not guessed. Does
 //! not: hold content.
 
-use std::io::ErrorKind;
-
 use counterfoil_core::domain::{EventRow, Micros};
 use counterfoil_core::port::bodies::Place;
 use serde::{Deserialize, Serialize};
@@ -12,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::durable;
 use crate::error::ArchiveError;
 use crate::folder::Folder;
-use crate::manifest::Stage;
+use crate::manifest::{self, Stage};
 use crate::name::EVENTS_MANIFEST;
 use crate::sum::Sum;
 use crate::work::Watch;
@@ -126,19 +124,7 @@ impl EventManifest {
 
     /// The manifest of a stem; `None` if there is none.
     pub(crate) fn of(folder: &Folder, stem: &str) -> Result<Option<Self>, ArchiveError> {
-        let path = folder.at(&format!("{stem}{EVENTS_MANIFEST}"));
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(ArchiveError::read(&path, error)),
-        };
-        let read = serde_json::from_slice::<Self>(&bytes);
-        let read = read.map_err(|error| ArchiveError::damaged(&path, error.to_string()))?;
-        if read.format != FORMAT {
-            let why = format!("it is of format {}, and this version knows {FORMAT}", read.format);
-            return Err(ArchiveError::damaged(&path, why));
-        }
-        Ok(Some(read))
+        manifest::read(folder, &format!("{stem}{EVENTS_MANIFEST}"), FORMAT)
     }
 
     /// Writes it under its stem.

@@ -11,7 +11,7 @@ use counterfoil_core::domain::{Digest, EventRow};
 use counterfoil_core::port::archive::Archive;
 use counterfoil_core::port::bodies::{Bodies, Place};
 
-use super::file::{Checked, is_whole};
+use super::file::{Checked, is_whole, without_manifest};
 use super::finding::{Findings, code};
 use crate::bodies::EventManifest;
 use crate::bodies::line::decode;
@@ -77,16 +77,7 @@ fn manifest(
     match EventManifest::of(folder, stem) {
         Ok(Some(manifest)) if manifest.source == source => return Ok(Some(manifest)),
         Ok(Some(_)) => tell(code::FOREIGN, foreign),
-        Ok(None) => tell(
-            code::NO_MANIFEST,
-            "it has no manifest; the next `archive` into this folder makes one, or bring it back \
-             from a backup",
-        ),
-        Err(ArchiveError::Damaged { why, .. }) => {
-            let found = format!("its manifest cannot be read: {why}; bring it back from a backup");
-            tell(code::NO_MANIFEST, &found);
-        }
-        Err(error) => return Err(error),
+        other => tell(code::NO_MANIFEST, &without_manifest(other)?),
     }
     Ok(None)
 }

@@ -81,7 +81,9 @@ pub(super) async fn check<S: Archive>(
 }
 
 /// Why a file has no manifest that can be read, and the way out.
-fn without_manifest(read: Result<Option<Manifest>, ArchiveError>) -> Result<String, ArchiveError> {
+pub(super) fn without_manifest<T>(
+    read: Result<Option<T>, ArchiveError>,
+) -> Result<String, ArchiveError> {
     match read {
         Ok(_) => Ok("it has no manifest; the next `archive` into this folder makes one, or bring \
                      it back from a backup"

@@ -56,6 +56,25 @@ async fn a_missing_or_swapped_file() {
     assert!(report.findings[0].text.contains("2 events"), "{report:?}");
 }
 
+/// The story: what was mended for files of commands was not for those of events, which came at the
+/// same time.
+#[tokio::test]
+async fn a_manifest_of_a_newer_version_is_not_damaged() {
+    let (site, files) = files().await;
+    let path = site.path(&manifest_of(&files[1]));
+    let ours = fs::read_to_string(&path).unwrap();
+    let newer = ours.replace("\"format\": 1", "\"format\": 2, \"key\": \"of another version\"");
+    assert_ne!(newer, ours);
+    fs::write(&path, newer).unwrap();
+    let report = site.verified().await;
+    assert_eq!(report.findings[0].code, "CF1126");
+    let text = &report.findings[0].text;
+    assert!(text.contains("format 2, which a newer Counterfoil wrote"), "{text}");
+    assert!(!text.contains("damaged") && !text.contains("backup"), "{text}");
+    let refused = site.run_watched(&site.options(), &Unwatched).await.unwrap_err();
+    assert_eq!(refused.code(), "CF1111", "{refused}");
+}
+
 #[tokio::test]
 async fn a_missing_or_foreign_manifest() {
     let (site, files) = files().await;
