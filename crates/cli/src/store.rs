@@ -22,7 +22,7 @@ use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
-use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Patience, Store};
 use counterfoil_postgres::{OpenError, PostgresStore};
 use counterfoil_sqlite::SqliteStore;
 
@@ -219,6 +219,18 @@ impl Store for OpenStore {
 
     async fn exchange(&self, exchange: Exchange) -> Result<Exchanged, StoreError> {
         each!(self, open => open.exchange(exchange).await)
+    }
+
+    fn is_patient(&self) -> bool {
+        each!(self, open => open.is_patient())
+    }
+
+    async fn claim_when_due(
+        &self,
+        exchange: Exchange,
+        patience: Patience,
+    ) -> Result<Exchanged, StoreError> {
+        each!(self, open => open.claim_when_due(exchange, patience).await)
     }
 
     async fn next_due(&self, destinations: &[Destination]) -> Result<Option<Micros>, StoreError> {

@@ -125,6 +125,16 @@ impl Claimer {
         claiming
     }
 
+    /// A claim that waits is issued: it sees all that there is, and what comes.
+    pub(crate) fn waiting(&mut self) -> Claiming {
+        Claiming { was_due: true, ..self.claiming() }
+    }
+
+    /// Whether claims found nothing again and again, though something was said to be due.
+    pub(crate) fn rests(&self, now: Instant) -> bool {
+        self.rest(now).is_some()
+    }
+
     /// Nothing may be claimed anywhere: what is due is remembered with its destination.
     pub(crate) fn set_aside(&mut self) {
         self.due = false;

@@ -138,14 +138,22 @@ impl<S: Store, O: Observer> Driver<S, O> {
         self.claimer.tick(now);
         self.abandon_late(now);
         let clock = Arc::clone(&self.options.clock);
-        if self.under_way.is_none() && self.destinations.released(now, || clock.boot()) {
+        if self.is_store_free() && self.destinations.released(now, || clock.boot()) {
             self.claimer.probe();
         }
-        let free_store = self.under_way.is_none() && self.backoff.until(now).is_none();
-        if free_store && self.is_exchange_due(now) {
-            self.begin_exchange(now);
+        let free_store = self.is_store_free() && self.backoff.until(now).is_none();
+        if self.stop.is_some() || (free_store && self.is_exchange_due(now)) {
+            self.end_waiting();
         }
-        if self.under_way.is_none() && self.look.is_none() && self.stop.is_none() {
+        if free_store && self.under_way.is_none() {
+            if self.is_exchange_due(now) {
+                self.begin_exchange(now);
+            }
+            if self.under_way.is_none() && self.may_wait(now) {
+                self.begin_waiting(now);
+            }
+        }
+        if self.is_store_free() && self.look.is_none() && self.stop.is_none() {
             let may_look = self.attempts.free() > 0 && self.backoff.until(now).is_none();
             if may_look && self.claimer.must_look() {
                 self.begin_look();
@@ -154,23 +162,31 @@ impl<S: Store, O: Observer> Driver<S, O> {
         self.destinations.post(now, || clock.boot());
     }
 
+    /// No exchange is under way, but for a claim that only waits.
+    pub(crate) fn is_store_free(&self) -> bool {
+        self.under_way.as_ref().is_none_or(|(_, sent)| sent.is_waiting())
+    }
+
     fn is_exchange_due(&self, now: Instant) -> bool {
         let running = self.attempts.running();
         let waiting = if self.stop.is_some() { 0 } else { running };
-        // Workers that were free before: those whose attempt just ended wait to be settled with
-        // others.
-        let long_free = self.attempts.free() > self.settler.queued();
-        let claims = self.stop.is_none() && long_free && self.claimer.is_due(now);
+        let claims = self.stop.is_none() && self.has_long_free() && self.claimer.is_due(now);
         claims
             || self.settler.is_due(now, waiting)
             || self.attempts.next_renewal().is_some_and(|at| at <= now)
+    }
+
+    /// Workers that were free before: those whose attempt just ended wait to be settled with
+    /// others.
+    pub(crate) fn has_long_free(&self) -> bool {
+        self.attempts.free() > self.settler.queued()
     }
 
     /// Nothing runs and nothing waits to be settled.
     pub(crate) fn is_still(&self) -> bool {
         self.attempts.running() == 0
             && self.settler.len() == 0
-            && self.under_way.is_none()
+            && self.is_store_free()
             && self.pausing.is_empty()
     }
 
@@ -200,7 +216,7 @@ impl<S: Store, O: Observer> Driver<S, O> {
     /// When the clock alone gives something to do.
     fn wake_at(&self, now: Instant) -> Option<Instant> {
         let stop_at = self.stop.as_ref().map(|stop| stop.wake_at(now));
-        if self.under_way.is_some() {
+        if !self.is_store_free() {
             return stop_at;
         }
         let released_at = self.destinations.released_at(now, || self.options.clock.boot());
@@ -272,6 +288,10 @@ impl<S: Store, O: Observer> Driver<S, O> {
 
 fn changed<S: Store>(store: &Arc<S>, options: &Options) -> BoxFuture<'static, ()> {
     let (store, poll) = (Arc::clone(store), options.poll);
+    if store.is_patient() {
+        // A claim that waits hears of commits by itself.
+        return Box::pin(tokio::time::sleep(poll));
+    }
     Box::pin(async move { store.changed(poll).await })
 }
 

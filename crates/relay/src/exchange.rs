@@ -9,9 +9,9 @@ use counterfoil_core::domain::backoff::Pace;
 use counterfoil_core::domain::breaker::Verdict;
 use counterfoil_core::domain::{Micros, Span, State, Terms};
 use counterfoil_core::port::store::{
-    Claimed, Ended, Exchange, Exchanged, Settle, Settled, StoreError,
+    ClaimFrom, Claimed, Ended, Exchange, Exchanged, Settle, Settled, StoreError,
 };
-use counterfoil_core::port::{Attempt, Gate, Notice, Observer, Store};
+use counterfoil_core::port::{Attempt, Gate, Notice, Observer, Patience, Store};
 use tokio::time::Instant;
 
 use crate::attempts::{Renewing, Running};
@@ -35,6 +35,27 @@ pub(crate) struct Sent {
     /// The boot clock before it was issued.
     boot: Micros,
     issued: Instant,
+    /// Of a claim that waits for something to be due.
+    patience: Option<Patience>,
+}
+
+impl Sent {
+    /// It waits in the store, for all that is known, and may be ended.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.patience.as_ref().is_some_and(|patience| !patience.has_ended())
+    }
+
+    /// Whether nothing was due before its patience ended; else deadlines count from the moment
+    /// right before the claim.
+    fn has_waited_in_vain(&mut self, done: &Exchanged) -> bool {
+        let Some(patience) = &self.patience else { return false };
+        if let Some(claimed_at) = patience.claimed_at() {
+            let waited = claimed_at.since(self.boot).to_std();
+            self.issued = self.issued.checked_add(waited).unwrap_or(self.issued);
+            self.boot = claimed_at;
+        }
+        patience.has_ended() && *done == Exchanged::default()
+    }
 }
 
 impl<S: Store, O: Observer> Driver<S, O> {
@@ -70,6 +91,52 @@ impl<S: Store, O: Observer> Driver<S, O> {
         self.push(running, Ended::HandedBack, "too little of its lease was left", at);
     }
 
+    /// Whether a claim may wait in the store for something to be due.
+    pub(crate) fn may_wait(&self, now: Instant) -> bool {
+        self.store.is_patient()
+            && self.stop.is_none()
+            && self.has_long_free()
+            && !self.claimer.rests(now)
+    }
+
+    /// Issues a claim that waits for something to be due.
+    pub(crate) fn begin_waiting(&mut self, now: Instant) {
+        let boot = self.options.clock.boot();
+        let free = self.attempts.free().saturating_sub(self.settler.queued());
+        let free = free.min(self.store.rows_max());
+        let claim_from = self.destinations.claim_from(free, now, boot);
+        if claim_from.is_empty() {
+            return;
+        }
+        let claiming = Some(self.claimer.waiting());
+        let exchange = self.claims(claim_from, free);
+        let patience = Patience::new(Arc::clone(&self.options.clock));
+        let (store, own) = (Arc::clone(&self.store), patience.clone());
+        let done = Box::pin(async move { store.claim_when_due(exchange, own).await });
+        let (settling, renewing, patience) = (Vec::new(), Vec::new(), Some(patience));
+        let sent = Sent { settling, alone: None, renewing, claiming, boot, issued: now, patience };
+        self.under_way = Some((done, sent));
+    }
+
+    /// Ends the claim that waits; its answer comes at once.
+    pub(crate) fn end_waiting(&self) {
+        if let Some((_, Sent { patience: Some(patience), .. })) = &self.under_way {
+            patience.end();
+        }
+    }
+
+    /// An exchange that claims only.
+    fn claims(&mut self, claim_from: Vec<ClaimFrom>, free: usize) -> Exchange {
+        Exchange {
+            claim_limit: if claim_from.is_empty() { 0 } else { free },
+            claim_from,
+            owner: self.options.owner.clone(),
+            seed: self.seed().0,
+            announce: self.options.announce.clone(),
+            ..Exchange::default()
+        }
+    }
+
     /// Issues all that can be written now.
     pub(crate) fn begin_exchange(&mut self, now: Instant) {
         let boot = self.options.clock.boot();
@@ -93,27 +160,23 @@ impl<S: Store, O: Observer> Driver<S, O> {
             return;
         }
         let claiming = (!claim_from.is_empty()).then(|| self.claimer.claiming());
-        let exchange = Exchange {
-            settles: settling.iter().map(|one| one.settle.clone()).collect(),
-            renewals,
-            claim_limit: if claim_from.is_empty() { 0 } else { free },
-            claim_from,
-            owner: self.options.owner.clone(),
-            seed: self.seed().0,
-            announce: self.options.announce.clone(),
-        };
+        let settles = settling.iter().map(|one| one.settle.clone()).collect();
+        let exchange = Exchange { settles, renewals, ..self.claims(claim_from, free) };
         let store = Arc::clone(&self.store);
         let done = Box::pin(async move { store.exchange(exchange).await });
-        let sent = Sent { settling, alone, renewing, claiming, boot, issued: now };
+        let sent = Sent { settling, alone, renewing, claiming, boot, issued: now, patience: None };
         self.under_way = Some((done, sent));
     }
 
     /// Takes what an exchange came to.
-    pub(crate) fn exchanged(&mut self, sent: Sent, done: Result<Exchanged, StoreError>) {
+    pub(crate) fn exchanged(&mut self, mut sent: Sent, done: Result<Exchanged, StoreError>) {
         let done = match done {
             Ok(done) => done,
             Err(error) => return self.exchange_failed(sent, error),
         };
+        if sent.has_waited_in_vain(&done) {
+            return;
+        }
         let now = Instant::now();
         self.backoff.worked();
         self.settler.worked(sent.alone);

@@ -6,14 +6,16 @@
 //! while it waits may still be committed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use counterfoil_core::port::Patience;
 use rusqlite::Connection;
 
 use crate::clock::StoreTime;
 use crate::member::{Heard, Member, Waiting, Work, unanswered};
+use crate::patient::Patient;
 use crate::place::Place;
 use crate::wake::Wake;
 use crate::writer::Writer;
@@ -41,6 +43,8 @@ struct Shared {
 #[derive(Default)]
 struct Queued {
     members: VecDeque<Box<dyn Member>>,
+    /// Claims that found nothing due; they join the next group that wakes a relay.
+    patient: Vec<Box<dyn Member>>,
     relay_not_before: Option<Instant>,
     is_closed: bool,
     writer_sleeps: bool,
@@ -79,6 +83,40 @@ impl CommitQueue {
         receiver.await.unwrap_or_else(|_| Err(unanswered()))
     }
 
+    /// Commits from a task when there is something to do; `None`: the patience ended before.
+    pub(crate) async fn commit_when_due<W: Work>(
+        &self,
+        work: W,
+        patience: &Patience,
+    ) -> Option<Heard<W::Answer>> {
+        if patience.has_ended() {
+            return None;
+        }
+        let _waiting = self.shared.wake.wait();
+        let (member, mut receiver) = Waiting::task(work);
+        self.shared.push(member);
+        let heard = tokio::select! {
+            biased;
+            heard = &mut receiver => heard,
+            () = patience.ended() => {
+                if self.shared.lock().take_back(patience).is_some() {
+                    return None;
+                }
+                receiver.await
+            }
+        };
+        match heard {
+            Ok(heard) => Some(heard),
+            Err(_) if patience.has_ended() => None,
+            Err(_) => Some(Err(unanswered())),
+        }
+    }
+
+    /// Where a watch asks whose commit it was.
+    pub(crate) fn ear(&self) -> Ear {
+        Ear(Arc::downgrade(&self.shared))
+    }
+
     /// Commits from a thread: at once if nothing waits, else with those that do.
     pub(crate) fn commit_blocking<W: Work>(&self, work: W) -> Heard<W::Answer> {
         let (member, slot) = Waiting::thread(work);
@@ -101,6 +139,61 @@ impl Drop for CommitQueue {
     }
 }
 
+/// Tells other processes' commits from this one's own.
+pub(crate) struct Ear(Weak<Shared>);
+
+impl Ear {
+    /// Whether another connection has committed; `None` while the writer is at work. Those who wait
+    /// are told.
+    pub(crate) fn hears(&self) -> Option<bool> {
+        let Some(shared) = self.0.upgrade() else { return Some(false) };
+        let is_foreign = match shared.writer.try_lock() {
+            Ok(mut writer) => writer.sees_foreign(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().sees_foreign(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        if is_foreign {
+            shared.tell_all();
+        }
+        Some(is_foreign)
+    }
+
+    /// Tells those who wait.
+    pub(crate) fn tell(&self) {
+        self.0.upgrade().inspect(|shared| shared.tell_all());
+    }
+}
+
+impl Queued {
+    /// Takes out the claim that waits with `patience`, unless it is being written.
+    fn take_back(&mut self, patience: &Patience) -> Option<Box<dyn Member>> {
+        let is_it = |one: &Box<dyn Member>| one.patience().is_some_and(|it| it.is(patience));
+        if let Some(at) = self.patient.iter().position(is_it) {
+            return Some(self.patient.swap_remove(at));
+        }
+        let at = self.members.iter().position(is_it)?;
+        self.members.remove(at)
+    }
+
+    /// Keeps those who wait, to be asked by themselves where they have not seen what is there.
+    fn keep(&mut self, waiting: Vec<Box<dyn Member>>, have_seen: bool) {
+        for member in waiting {
+            let has_ended = member.patience().is_none_or(Patience::has_ended);
+            if has_ended || member.is_abandoned() {
+                member.give_up();
+            } else if have_seen {
+                self.patient.push(member);
+            } else {
+                self.members.push_back(member);
+            }
+        }
+    }
+
+    fn may_relay(&self, now: Instant) -> bool {
+        self.relay_not_before.is_none_or(|at| at <= now) || self.is_closed
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queued> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
@@ -109,11 +202,25 @@ impl Shared {
     fn push(&self, member: Box<dyn Member>) {
         let mut queued = self.lock();
         queued.members.push_back(member);
-        let writer_sleeps = std::mem::take(&mut queued.writer_sleeps);
+        self.have_written(queued);
+    }
+
+    /// Lets the writer write what has come.
+    fn have_written(&self, mut queued: MutexGuard<'_, Queued>) {
+        let sleeps = !queued.members.is_empty() && std::mem::take(&mut queued.writer_sleeps);
         drop(queued);
-        if writer_sleeps {
+        if sleeps {
             self.arrived.notify_one();
         }
+    }
+
+    /// Another process has committed something.
+    fn tell_all(&self) {
+        let mut queued = self.lock();
+        let waiting = std::mem::take(&mut queued.patient);
+        queued.keep(waiting, false);
+        self.have_written(queued);
+        self.wake.commit();
     }
 
     /// Commits `member` here and now, or gives it back because others are at it.
@@ -168,8 +275,7 @@ impl Shared {
     /// Takes the next group: in order, one exchange at most, none while foreign writers are let in.
     fn take(&self, members: &mut Vec<Box<dyn Member>>) {
         let mut queued = self.lock();
-        let now = Instant::now();
-        let mut relay_may = queued.relay_not_before.is_none_or(|at| at <= now) || queued.is_closed;
+        let mut relay_may = queued.may_relay(Instant::now());
         let mut size = 0;
         let mut at = 0;
         while size < GROUP_SIZE_MAX && at < queued.members.len() {
@@ -189,19 +295,53 @@ impl Shared {
         if members.is_empty() {
             return;
         }
-        let with_relay = members.iter().any(|member| member.is_relay());
-        let wakes = writer.commit(members);
+        let mut patient = self.patient();
+        let wakes = writer.commit(members, &mut patient);
+        let with_relay = patient.has_joined() || members.iter().any(|member| member.is_relay());
         let owed = writer.owes_foreign_writers().filter(|_| with_relay);
-        if let Some(owed) = owed {
-            let gap = owed.clamp(self.relay_gap, self.relay_gap.max(GAP_MAX));
-            self.lock().relay_not_before = Some(Instant::now() + gap);
-        }
+        let wakes = wakes || writer.has_seen_foreign();
+        let answered = self.keep_waiting(members, patient, (wakes, owed));
         if wakes {
             self.wake.commit();
         }
-        for member in members.drain(..) {
+        for member in answered.into_iter().chain(members.drain(..)) {
             member.answer();
         }
+    }
+
+    /// Those who wait, unless other processes are to be let in.
+    fn patient(&self) -> Patient {
+        let mut queued = self.lock();
+        if queued.patient.is_empty() || !queued.may_relay(Instant::now()) {
+            return Patient::default();
+        }
+        Patient::new(std::mem::take(&mut queued.patient))
+    }
+
+    /// Keeps those who still wait, in a group or for it; gives back those who are answered.
+    fn keep_waiting(
+        &self,
+        members: &mut Vec<Box<dyn Member>>,
+        patient: Patient,
+        (wakes, owed): (bool, Option<Duration>),
+    ) -> Vec<Box<dyn Member>> {
+        let mut queued = self.lock();
+        if let Some(owed) = owed {
+            let gap = owed.clamp(self.relay_gap, self.relay_gap.max(GAP_MAX));
+            queued.relay_not_before = Some(Instant::now() + gap);
+        }
+        let (patient, have_looked) = patient.into_parts();
+        let (waiting, answered) = patient.into_iter().partition(|member| member.is_waiting());
+        queued.keep(waiting, have_looked || !wakes);
+        let begun: Vec<_> = members.extract_if(.., |member| member.is_waiting()).collect();
+        // They looked before the group wrote.
+        queued.keep(begun, !wakes);
+        if wakes && !have_looked {
+            let others = std::mem::take(&mut queued.patient);
+            queued.keep(others, false);
+        }
+        self.have_written(queued);
+        answered
     }
 }
 

@@ -5,6 +5,7 @@
 //! foreign writers; see `commit_queue`.
 
 use counterfoil_core::domain::{Micros, Reason, State};
+use counterfoil_core::port::Patience;
 use counterfoil_core::port::store::{Exchange, Exchanged, ParkedNow, Settled};
 use rusqlite::{Connection, params};
 
@@ -23,6 +24,8 @@ pub(crate) const SETTLES_MAX: usize = 256;
 pub(crate) struct Exchanging {
     pub(crate) exchange: Exchange,
     pub(crate) body_bytes_max: usize,
+    /// How long it may wait for something to be due.
+    pub(crate) patience: Option<Patience>,
 }
 
 impl Exchanging {
@@ -34,9 +37,9 @@ impl Exchanging {
             let settles = std::mem::replace(&mut exchange.settles, rest);
             let (seed, announce) = (exchange.seed, exchange.announce.clone());
             let part = Exchange { settles, seed, announce, ..Exchange::default() };
-            parts.push(Self { exchange: part, body_bytes_max });
+            parts.push(Self { exchange: part, body_bytes_max, patience: None });
         }
-        parts.push(Self { exchange, body_bytes_max });
+        parts.push(Self { exchange, body_bytes_max, patience: None });
         parts
     }
 }
@@ -96,6 +99,7 @@ impl Work for Exchanging {
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Written> {
         let exchange = &self.exchange;
+        self.patience.iter().for_each(Patience::claims);
         let settled = settle_all(group, exchange)?;
         let mut parked = Vec::new();
         if exchange.announce.is_some() {
@@ -126,6 +130,14 @@ impl Work for Exchanging {
         let parked = parked.iter().chain(&done.exchanged.parked);
         done.alerts = alert::record(group, exchange.announce.as_ref(), parked)?;
         Ok(done)
+    }
+
+    fn patience(&self) -> Option<&Patience> {
+        self.patience.as_ref()
+    }
+
+    fn is_nothing(&self, answer: &Written) -> bool {
+        answer.exchanged == Exchanged::default()
     }
 
     /// What was handed back or put off may be due for others, and so are alerts.

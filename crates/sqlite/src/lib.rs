@@ -29,6 +29,7 @@ mod mend;
 mod open_error;
 mod options;
 mod outbox;
+mod patient;
 mod pause;
 mod place;
 mod position;

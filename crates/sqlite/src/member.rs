@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 
 use counterfoil_core::domain::Micros;
+use counterfoil_core::port::Patience;
 use counterfoil_core::port::store::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -45,14 +46,33 @@ pub(crate) trait Work: Send + 'static {
     fn wakes(&self, _: &Self::Answer) -> bool {
         false
     }
+
+    /// How long it may wait for something to do; `None`: not at all.
+    fn patience(&self) -> Option<&Patience> {
+        None
+    }
+
+    /// Whether `answer` says that there is nothing to do.
+    fn is_nothing(&self, _: &Self::Answer) -> bool {
+        false
+    }
 }
 
 /// A [`Work`] of any kind, waiting for its group.
 pub(crate) trait Member: Send {
     fn size(&self) -> usize;
     fn is_relay(&self) -> bool;
-    /// Peeks; whether the answer is there.
+    /// Peeks; whether the answer is there, or is waited for.
     fn peek(&mut self, connection: &Connection, now: Micros) -> rusqlite::Result<bool>;
+    /// Whether it waits for something to do.
+    fn is_waiting(&self) -> bool;
+    /// Waits again, whatever it was about to answer: nothing of it was written.
+    fn wait_again(&mut self);
+    fn patience(&self) -> Option<&Patience>;
+    /// Whether nobody waits for its answer any more.
+    fn is_abandoned(&self) -> bool;
+    /// Ends without an answer; whoever waits is told that it went.
+    fn give_up(self: Box<Self>);
     /// Runs and keeps the answer back.
     fn run(&mut self, group: &mut Group<'_>) -> rusqlite::Result<()>;
     /// Whether it failed already, in a replay.
@@ -74,6 +94,7 @@ pub(crate) struct Waiting<W: Work> {
     caller: Caller<W::Answer>,
     /// A workflow got an input by it.
     gave_input: bool,
+    waits: bool,
 }
 
 impl<W: Work> Waiting<W> {
@@ -85,14 +106,18 @@ impl<W: Work> Waiting<W> {
             thread: std::thread::current(),
         });
         let caller = Caller::Thread(Some(Arc::clone(&slot)));
-        (Box::new(Self { work, answer: None, caller, gave_input: false }), slot)
+        (Box::new(Self::new(work, caller)), slot)
     }
 
     /// A member that answers a task.
     pub(crate) fn task(work: W) -> (Box<dyn Member>, oneshot::Receiver<Heard<W::Answer>>) {
         let (sender, receiver) = oneshot::channel();
         let caller = Caller::Task(Some(sender));
-        (Box::new(Self { work, answer: None, caller, gave_input: false }), receiver)
+        (Box::new(Self::new(work, caller)), receiver)
+    }
+
+    const fn new(work: W, caller: Caller<W::Answer>) -> Self {
+        Self { work, answer: None, caller, gave_input: false, waits: false }
     }
 }
 
@@ -106,8 +131,33 @@ impl<W: Work> Member for Waiting<W> {
     }
 
     fn peek(&mut self, connection: &Connection, now: Micros) -> rusqlite::Result<bool> {
-        self.answer = self.work.peek(connection, now)?.map(Ok);
-        Ok(self.answer.is_some())
+        let answer = self.work.peek(connection, now)?;
+        let is_nothing = answer.as_ref().is_some_and(|answer| self.work.is_nothing(answer));
+        self.waits = is_nothing && self.work.patience().is_some();
+        self.answer = answer.filter(|_| !self.waits).map(Ok);
+        Ok(self.waits || self.answer.is_some())
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.waits
+    }
+
+    fn wait_again(&mut self) {
+        (self.waits, self.answer, self.gave_input) = (true, None, false);
+    }
+
+    fn patience(&self) -> Option<&Patience> {
+        self.work.patience()
+    }
+
+    fn is_abandoned(&self) -> bool {
+        matches!(&self.caller, Caller::Task(Some(sender)) if sender.is_closed())
+    }
+
+    fn give_up(mut self: Box<Self>) {
+        if let Caller::Task(sender) = &mut self.caller {
+            drop(sender.take());
+        }
     }
 
     fn run(&mut self, group: &mut Group<'_>) -> rusqlite::Result<()> {

@@ -147,6 +147,12 @@ impl SqliteStore {
         }
     }
 
+    /// Listens for other processes' commits from now on, where the system tells of them.
+    fn listen(&self) {
+        let Inner { wake, readers, watch, queue, .. } = &*self.inner;
+        watch.get_or_init(|| Watch::start(readers.path(), wake, queue.ear()).ok());
+    }
+
     fn enqueueing(&self, commands: Vec<Command>) -> Enqueue {
         Enqueue { commands, body_bytes_max: self.inner.options.body_bytes_max }
     }

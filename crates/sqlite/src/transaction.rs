@@ -9,6 +9,7 @@ use crate::clock::StoreTime;
 use crate::failure::store_error;
 use crate::group::Group;
 use crate::member::Member;
+use crate::patient::Patient;
 
 /// How often a replay may begin again because a failing member took its transaction with it.
 const REPLAYS_MAX: usize = 64;
@@ -21,13 +22,14 @@ pub(crate) enum Ended {
     NotKnown(rusqlite::Error),
 }
 
-/// Runs the members and commits them.
+/// Runs the members and commits them, and with them those who wait for what they do.
 pub(crate) fn transact(
     connection: &Connection,
     time: &StoreTime,
     open: &mut Vec<&mut Box<dyn Member>>,
+    patient: &mut Patient,
 ) -> Ended {
-    match together(connection, time, open) {
+    match together(connection, time, open, patient) {
         // COMMIT itself said no, as for a deferred foreign key of the user's own.
         Together::Ended(Ended::RolledBack(error)) if open.len() > 1 && is_constraint(&error) => {
             apart(connection, time, open)
@@ -50,7 +52,7 @@ enum Together {
 /// Each member in a transaction of its own: one whose COMMIT fails spoils no other.
 fn apart(connection: &Connection, time: &StoreTime, open: &mut Vec<&mut Box<dyn Member>>) -> Ended {
     for member in open.iter_mut() {
-        match together(connection, time, std::slice::from_mut(member)) {
+        match together(connection, time, std::slice::from_mut(member), &mut Patient::default()) {
             Together::Ended(Ended::Committed) => {}
             Together::Ended(Ended::RolledBack(error)) => member.fail(store_error(&error)),
             // The connection is no longer to be trusted: those after it were not tried.
@@ -61,23 +63,33 @@ fn apart(connection: &Connection, time: &StoreTime, open: &mut Vec<&mut Box<dyn 
     Ended::Committed
 }
 
-/// All members in one transaction, without savepoints.
+/// All members in one transaction, without savepoints. Those who wait leave one that fails.
 fn together(
     connection: &Connection,
     time: &StoreTime,
     open: &mut [&mut Box<dyn Member>],
+    patient: &mut Patient,
 ) -> Together {
     if let Err(error) = run(connection, "BEGIN IMMEDIATE") {
         return Together::Ended(Ended::RolledBack(error));
     }
     let mut group = Group::new(connection, time.steady());
     let ran = open.iter_mut().try_for_each(|member| member.run(&mut group));
-    match ran.and_then(|()| group.finish()) {
-        Ok(()) => Together::Ended(commit(connection)),
+    let is_awaited = ran.is_ok() && !patient.is_empty() && open.iter().any(|one| one.wakes());
+    let joined = if is_awaited { patient.join(&mut group) } else { Ok(()) };
+    match ran.and(joined).and_then(|()| group.finish()) {
+        Ok(()) => {
+            let ended = commit(connection);
+            if matches!(ended, Ended::RolledBack(_)) {
+                patient.leave();
+            }
+            Together::Ended(ended)
+        }
         Err(error) => {
             roll_back(connection);
+            patient.leave();
             // Alone it gains nothing from a replay.
-            if open.len() == 1 {
+            if open.len() == 1 && !is_awaited {
                 Together::Ended(Ended::RolledBack(error))
             } else {
                 Together::Failed

@@ -41,11 +41,17 @@ impl Wake {
         if self.generation() != seen {
             return;
         }
-        let _waiting = Waiting::new(self);
+        let _waiting = self.wait();
+        let _ = tokio::time::timeout(at_most, moved).await;
+    }
+
+    /// Somebody waits, and other processes' commits are listened for, until this is dropped.
+    pub(crate) fn wait(&self) -> Waiting<'_> {
+        self.waiters.fetch_add(1, Ordering::SeqCst);
         if self.watcher_sleeps.swap(false, Ordering::SeqCst) {
             self.unpark_watcher();
         }
-        let _ = tokio::time::timeout(at_most, moved).await;
+        Waiting(self)
     }
 
     /// Says which thread watches.
@@ -86,14 +92,7 @@ impl Wake {
 }
 
 /// Somebody waits, until this is dropped.
-struct Waiting<'a>(&'a Wake);
-
-impl<'a> Waiting<'a> {
-    fn new(wake: &'a Wake) -> Self {
-        wake.waiters.fetch_add(1, Ordering::SeqCst);
-        Self(wake)
-    }
-}
+pub(crate) struct Waiting<'a>(&'a Wake);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {

@@ -21,8 +21,10 @@ mod linux {
     use inotify::{Inotify, WatchDescriptor, WatchMask, Watches};
     use rusqlite::Connection;
 
+    use crate::commit_queue::Ear;
     use crate::connection::open_reader;
     use crate::wake::Wake;
+    use crate::writer::data_version;
 
     /// How long a write may take to become a commit before its event is given up.
     const VISIBLE_WITHIN: Duration = Duration::from_millis(100);
@@ -47,7 +49,7 @@ mod linux {
 
     impl Watch {
         /// Watches the log of the store at `path`.
-        pub(crate) fn start(path: &Path, wake: &Arc<Wake>) -> io::Result<Self> {
+        pub(crate) fn start(path: &Path, wake: &Arc<Wake>, ear: Ear) -> io::Result<Self> {
             let inotify = Inotify::init()?;
             let mut watches = inotify.watches();
             let mut log = OsString::from(path);
@@ -55,7 +57,7 @@ mod linux {
             let log = watches.add(log, WatchMask::MODIFY)?;
             let (path, own) = (path.to_path_buf(), Arc::clone(wake));
             let thread = std::thread::Builder::new().name("counterfoil-watch".into());
-            let thread = thread.spawn(move || watch(inotify, &path, &own))?;
+            let thread = thread.spawn(move || watch(inotify, &path, &own, &ear))?;
             wake.watched_by(thread.thread().clone());
             Ok(Self { wake: Arc::clone(wake), watches, log, thread: Some(thread) })
         }
@@ -72,21 +74,34 @@ mod linux {
         }
     }
 
-    fn watch(mut inotify: Inotify, path: &Path, wake: &Wake) {
+    fn watch(mut inotify: Inotify, path: &Path, wake: &Wake, ear: &Ear) {
         let Ok((reader, _)) = open_reader(path) else { return };
         let mut seen = data_version(&reader).ok();
         let mut buffer = [0; EVENT_BYTES];
         // What was written before the watch began is not told by any event.
-        wake.commit();
+        ear.tell();
         while wake.sleep_until_somebody_waits() && inotify.read_events_blocking(&mut buffer).is_ok()
         {
             if wake.is_closed() {
                 return;
             }
             if becomes_visible(&reader, &mut seen) {
-                wake.commit();
+                tell_foreign(ear);
                 std::thread::sleep(REST);
             }
+        }
+    }
+
+    /// Tells of it, unless it was this process's own, of which those who wait heard at once.
+    fn tell_foreign(ear: &Ear) {
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(50);
+        while ear.hears().is_none() {
+            if begun.elapsed() > VISIBLE_WITHIN {
+                return ear.tell();
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LOOK_PAUSE_MAX);
         }
     }
 
@@ -111,10 +126,6 @@ mod linux {
             pause = (pause * 2).min(LOOK_PAUSE_MAX);
         }
     }
-
-    fn data_version(reader: &Connection) -> rusqlite::Result<i64> {
-        reader.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-    }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -123,13 +134,14 @@ mod silent {
     use std::path::Path;
     use std::sync::Arc;
 
+    use crate::commit_queue::Ear;
     use crate::wake::Wake;
 
     /// Nothing is watched here: a wait ends by its time.
     pub(crate) struct Watch;
 
     impl Watch {
-        pub(crate) fn start(_: &Path, _: &Arc<Wake>) -> io::Result<Self> {
+        pub(crate) fn start(_: &Path, _: &Arc<Wake>, _: Ear) -> io::Result<Self> {
             Ok(Self)
         }
     }

@@ -17,6 +17,7 @@ use crate::clock::StoreTime;
 use crate::connection::open_own;
 use crate::failure::store_error;
 use crate::member::Member;
+use crate::patient::Patient;
 use crate::place::Place;
 use crate::transaction::{Ended, transact};
 
@@ -34,6 +35,7 @@ pub(crate) struct Writer {
     time: Arc<StoreTime>,
     data_version: Option<i64>,
     foreign_until: Option<Instant>,
+    has_seen_foreign: bool,
     held_lock_for: Duration,
     look_at: Instant,
 }
@@ -46,14 +48,20 @@ impl Writer {
             time,
             data_version: None,
             foreign_until: None,
+            has_seen_foreign: false,
             held_lock_for: Duration::ZERO,
             look_at: Instant::now(),
         }
     }
 
     /// Commits the members together and leaves each with its answer; whether any wakes a relay.
-    pub(crate) fn commit(&mut self, members: &mut [Box<dyn Member>]) -> bool {
-        let done = catch_unwind(AssertUnwindSafe(|| self.commit_all(members)));
+    /// Those who wait for what they do join them.
+    pub(crate) fn commit(
+        &mut self,
+        members: &mut [Box<dyn Member>],
+        patient: &mut Patient,
+    ) -> bool {
+        let done = catch_unwind(AssertUnwindSafe(|| self.commit_all(members, patient)));
         if done.is_err() {
             // Nothing of an open transaction stands once its connection is gone.
             self.place.closing();
@@ -62,8 +70,15 @@ impl Writer {
             for member in members.iter_mut() {
                 member.fail(StoreError::Broken(why.into()));
             }
+            patient.leave();
         }
-        members.iter().any(|member| member.wakes())
+        members.iter().any(|member| member.wakes()) || patient.wakes()
+    }
+
+    /// Whether a commit of another connection was seen beside a relay's work since this was asked:
+    /// nobody was told of it.
+    pub(crate) const fn has_seen_foreign(&mut self) -> bool {
+        std::mem::replace(&mut self.has_seen_foreign, false)
     }
 
     /// How long the last transaction took, if another connection has written of late: as long
@@ -73,21 +88,27 @@ impl Writer {
         (Instant::now() < until).then_some(self.held_lock_for)
     }
 
-    fn commit_all(&mut self, members: &mut [Box<dyn Member>]) {
+    fn commit_all(&mut self, members: &mut [Box<dyn Member>], patient: &mut Patient) {
         if let Err(error) = self.reopen(members.iter().any(|member| member.is_relay())) {
             return members.iter_mut().for_each(|member| member.fail(error.clone()));
+        }
+        if members.iter().any(|member| member.is_relay()) {
+            self.has_seen_foreign |= self.sees_foreign();
         }
         let Some(connection) = self.connection.take() else { return };
         let mut open: Vec<&mut Box<dyn Member>> = members.iter_mut().collect();
         self.stop_relays_after_a_jump(&mut open);
-        self.look_for_foreign_writers(&connection, &open);
         peek_all(&connection, self.time.steady(), &mut open);
         if open.is_empty() {
             self.connection = Some(connection);
             return;
         }
         let begun = Instant::now();
-        let ended = transact(&connection, &self.time, &mut open);
+        // A jump of the clock stops them, too; asked by themselves they hear of it.
+        let mut nobody = Patient::default();
+        let may_join = patient.is_empty() || self.time.now().is_ok();
+        let joining = if may_join { &mut *patient } else { &mut nobody };
+        let ended = transact(&connection, &self.time, &mut open, joining);
         self.held_lock_for = begun.elapsed();
         match ended {
             Ended::Committed => self.connection = Some(connection),
@@ -104,6 +125,7 @@ impl Writer {
                 for member in open {
                     member.look_up(self.connection.as_ref(), &why);
                 }
+                patient.look_up(self.connection.as_ref(), &why);
             }
         }
     }
@@ -141,19 +163,22 @@ impl Writer {
         }
     }
 
-    fn look_for_foreign_writers(&mut self, connection: &Connection, open: &[&mut Box<dyn Member>]) {
-        if !open.iter().any(|member| member.is_relay()) {
-            return;
-        }
-        let read = connection
-            .prepare_cached("PRAGMA data_version")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
-        let version: Option<i64> = read.ok();
-        if self.data_version.is_some() && version != self.data_version {
+    /// Whether another connection has committed since the last look, this process's own aside.
+    pub(crate) fn sees_foreign(&mut self) -> bool {
+        let Some(connection) = &self.connection else { return false };
+        let version = data_version(connection).ok();
+        let is_foreign = self.data_version.is_some() && version != self.data_version;
+        if is_foreign {
             self.foreign_until = Some(Instant::now() + FOREIGN_SEEN_FOR);
         }
         self.data_version = version;
+        is_foreign
     }
+}
+
+/// Changes when another connection commits.
+pub(crate) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 /// Waits in short steps, for half a minute, where another connection holds the file: no foreign

@@ -7,9 +7,10 @@ use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
     Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
-    NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, Turned, WaitingInput,
+    WorkflowFilter,
 };
-use counterfoil_core::port::{Actor, Workflows};
+use counterfoil_core::port::{Actor, Patience, Workflows};
 
 use super::{OpenStore, each};
 
@@ -39,6 +40,18 @@ impl Workflows for OpenStore {
 
     async fn steps(&self, steps: Vec<Step>) -> Result<Vec<Result<(), StepRefused>>, StoreError> {
         each!(self, open => open.steps(steps).await)
+    }
+
+    async fn turn(&self, steps: Vec<Step>, next: DueFrom) -> Result<Turned, StoreError> {
+        each!(self, open => open.turn(steps, next).await)
+    }
+
+    async fn when_due(
+        &self,
+        from: DueFrom,
+        patience: Patience,
+    ) -> Result<Option<Vec<DueInput>>, StoreError> {
+        each!(self, open => open.when_due(from, patience).await)
     }
 
     async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {

@@ -15,6 +15,7 @@ use super::announce::Announce;
 pub use super::exchange::{
     ClaimFrom, Claimed, Ended, Exchange, Exchanged, ParkedNow, Remaining, Renew, Settle, Settled,
 };
+use super::patience::Patience;
 use super::read::{Facts, FactsFrom, Filter, Listed, Status, Story};
 use crate::domain::laws::{EventFacts, LaneFacts, Totals};
 use crate::domain::transition::Report;
@@ -247,6 +248,30 @@ pub trait Store: Clone + Send + Sync + 'static {
         &self,
         exchange: Exchange,
     ) -> impl Future<Output = Result<Exchanged, StoreError>> + Send;
+
+    /// Whether [`Store::claim_when_due`] waits. Default false.
+    fn is_patient(&self) -> bool {
+        false
+    }
+
+    /// Claims as [`Store::exchange`] does; where nothing is due it waits for what becomes so by a
+    /// commit, best claimed in that very transaction. When `patience` ends, what was not claimed by
+    /// then is not, and the answer is empty. What becomes due by time alone ends no wait. Dropping
+    /// the future is an end too. Default, for a store that cannot wait: one exchange.
+    ///
+    /// `exchange` neither settles nor renews. A store that waits says when it claims, by
+    /// [`Patience::claims`].
+    ///
+    /// # Errors
+    /// As [`Store::exchange`].
+    fn claim_when_due(
+        &self,
+        exchange: Exchange,
+        patience: Patience,
+    ) -> impl Future<Output = Result<Exchanged, StoreError>> + Send {
+        drop(patience);
+        self.exchange(exchange)
+    }
 
     /// The earliest due time at these destinations, paused ones left out; reads only.
     ///

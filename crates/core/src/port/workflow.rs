@@ -24,6 +24,7 @@ pub use rule::{
 };
 
 use super::act::Actor;
+use super::patience::Patience;
 use super::store::{Recorded, Store, StoreError};
 use crate::domain::workflow::{InputKind, Program, Status};
 use crate::domain::{
@@ -229,6 +230,15 @@ pub enum StepRefused {
     Value(#[from] crate::domain::CommandRefused),
 }
 
+/// What a turn of a runner came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turned {
+    /// One answer a step.
+    pub written: Vec<Result<(), StepRefused>>,
+    /// What is due after the steps; `None`: it was not looked at.
+    pub due: Option<Vec<DueInput>>,
+}
+
 /// A workflow that cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quarantine {
@@ -317,6 +327,36 @@ pub trait Workflows: Store {
         &self,
         steps: Vec<Step>,
     ) -> impl Future<Output = Result<Vec<Result<(), StepRefused>>, StoreError>> + Send;
+
+    /// Writes steps as [`Workflows::steps`] does and, in the same transaction, looks for what is due
+    /// then, as [`Workflows::due_inputs`] does. Default, for a store to which a look by itself is
+    /// as good: it looks at nothing.
+    ///
+    /// # Errors
+    /// As [`Workflows::steps`].
+    fn turn(
+        &self,
+        steps: Vec<Step>,
+        next: DueFrom,
+    ) -> impl Future<Output = Result<Turned, StoreError>> + Send {
+        drop(next);
+        async { Ok(Turned { written: self.steps(steps).await?, due: None }) }
+    }
+
+    /// Inputs that are due, when there are any: where there are none it waits for what becomes due
+    /// by a commit, and is best told of in that very transaction. `None` when `patience` ends or,
+    /// for a store that is not [patient](Store::is_patient), at once. Reads only.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn when_due(
+        &self,
+        from: DueFrom,
+        patience: Patience,
+    ) -> impl Future<Output = Result<Option<Vec<DueInput>>, StoreError>> + Send {
+        drop((from, patience));
+        async { Ok(None) }
+    }
 
     /// Sets a workflow aside with its inputs, if it is where the caller says; a workflow that never
     /// began gets its row so. A stream with events of which the first is no start, and without the

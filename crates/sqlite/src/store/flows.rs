@@ -10,15 +10,17 @@ use counterfoil_core::domain::{Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
     Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
-    NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
+    NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, Turned, WaitingInput,
+    WorkflowFilter,
 };
-use counterfoil_core::port::{Actor, Workflows};
+use counterfoil_core::port::{Actor, Patience, Workflows};
 
 use super::SqliteStore;
 use crate::act::check_actor;
 use crate::workflow::keep::Keep;
 use crate::workflow::quarantine::{SetAside, TakeUp};
 use crate::workflow::step::{LetGo, Steps};
+use crate::workflow::turn::{Look, Turn};
 use crate::workflow::{due, hand, input, list};
 
 impl Workflows for SqliteStore {
@@ -53,6 +55,23 @@ impl Workflows for SqliteStore {
 
     async fn steps(&self, steps: Vec<Step>) -> Result<Vec<Result<(), StepRefused>>, StoreError> {
         self.inner.queue.commit(Steps::new(steps, self.inner.options.body_bytes_max)).await
+    }
+
+    async fn turn(&self, steps: Vec<Step>, next: DueFrom) -> Result<Turned, StoreError> {
+        let steps = Steps::new(steps, self.inner.options.body_bytes_max);
+        let look = Look { from: next, cursor: Arc::clone(&self.inner.inputs), patience: None };
+        self.inner.queue.commit(Turn { steps, look }).await
+    }
+
+    async fn when_due(
+        &self,
+        from: DueFrom,
+        patience: Patience,
+    ) -> Result<Option<Vec<DueInput>>, StoreError> {
+        self.listen();
+        let cursor = Arc::clone(&self.inner.inputs);
+        let look = Look { from, cursor, patience: Some(patience.clone()) };
+        self.inner.queue.commit_when_due(look, &patience).await.transpose()
     }
 
     async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {

@@ -17,9 +17,9 @@ use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
-use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Patience, Store};
 
-use super::{Inner, SqliteStore};
+use super::SqliteStore;
 use crate::act::Acting;
 use crate::destination::{self, Declare};
 use crate::exchange::Exchanging;
@@ -28,7 +28,6 @@ use crate::read;
 use crate::report::Reporting;
 use crate::restored::Restored;
 use crate::sweep::Sweep;
-use crate::watch::Watch;
 
 impl Store for SqliteStore {
     fn source(&self) -> Arc<str> {
@@ -88,6 +87,24 @@ impl Store for SqliteStore {
         Ok(done)
     }
 
+    fn is_patient(&self) -> bool {
+        true
+    }
+
+    async fn claim_when_due(
+        &self,
+        exchange: Exchange,
+        patience: Patience,
+    ) -> Result<Exchanged, StoreError> {
+        self.listen();
+        let body_bytes_max = self.inner.options.body_bytes_max;
+        let claim = Exchanging { exchange, body_bytes_max, patience: Some(patience.clone()) };
+        match self.inner.queue.commit_when_due(claim, &patience).await {
+            Some(written) => Ok(written?.finish()),
+            None => Ok(Exchanged::default()),
+        }
+    }
+
     async fn next_due(&self, destinations: &[Destination]) -> Result<Option<Micros>, StoreError> {
         let destinations = destinations.to_vec();
         self.read(move |store, _| read::due::next_due(store, &destinations)).await
@@ -98,8 +115,8 @@ impl Store for SqliteStore {
     }
 
     async fn changed(&self, at_most: Duration) {
-        let Inner { wake, readers, watch, .. } = &*self.inner;
-        watch.get_or_init(|| Watch::start(readers.path(), wake).ok());
+        self.listen();
+        let wake = &self.inner.wake;
         wake.changed(self.seen.load(Ordering::Acquire), at_most).await;
         // What is committed from here on ends the next wait.
         self.seen.store(wake.generation(), Ordering::Release);

@@ -10,3 +10,4 @@ pub(crate) mod keep;
 pub(crate) mod list;
 pub(crate) mod quarantine;
 pub(crate) mod step;
+pub(crate) mod turn;

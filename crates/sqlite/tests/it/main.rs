@@ -36,6 +36,7 @@ mod mend;
 mod old_library;
 mod open;
 mod page;
+mod patience;
 mod place;
 mod plans;
 mod random;

@@ -105,6 +105,15 @@ macro_rules! store_suite {
                 behind_a_delayed_head_nobody_is_busy
                 behind_a_published_one_nobody_is_busy
             }
+            patience {
+                a_patient_claim_takes_what_is_due
+                a_patient_claim_takes_what_comes
+                an_ended_patience_takes_nothing
+                a_claim_that_was_dropped_takes_nothing
+                of_two_patient_claims_each_takes_its_own
+                a_patient_claim_hears_of_another_contract
+                a_patient_claim_of_nothing_is_no_write
+            }
             claiming {
                 claims_by_due_time
                 claims_what_was_recorded_together_in_order

@@ -21,7 +21,7 @@ pub struct MemoryHands {
 impl Default for MemoryHands {
     fn default() -> Self {
         let clock = ManualClock::default();
-        Self { store: MemoryStore::new(clock.clone()), clock }
+        Self { store: MemoryStore::new(clock.clone()).patient(), clock }
     }
 }
 

@@ -34,6 +34,7 @@ mod draining;
 mod erasing;
 mod lane;
 mod memory_hands;
+mod patience;
 mod recording;
 mod report;
 mod restoring;

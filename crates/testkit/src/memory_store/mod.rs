@@ -33,7 +33,7 @@ use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::command::BODY_BYTES_MAX;
 use counterfoil_core::domain::store_clock::StoreClock;
 use counterfoil_core::port::store::{Exchange, Exchanged, StoreError};
-use counterfoil_core::port::{Clock, SystemClock};
+use counterfoil_core::port::{Clock, Patience, SystemClock};
 use tokio::sync::watch;
 
 use rows::Rows;
@@ -74,12 +74,13 @@ pub struct MemoryStore {
     shared: Arc<Shared>,
     /// The newest commit that `changed` of this clone has told of.
     told: AtomicU64,
+    is_patient: bool,
 }
 
 impl Clone for MemoryStore {
     fn clone(&self) -> Self {
         let told = AtomicU64::new(self.told.load(Ordering::Acquire));
-        Self { shared: Arc::clone(&self.shared), told }
+        Self { shared: Arc::clone(&self.shared), told, is_patient: self.is_patient }
     }
 }
 
@@ -120,7 +121,13 @@ impl MemoryStore {
             body_bytes_max: BODY_BYTES_MAX,
             source: "urn:counterfoil:memory".into(),
         };
-        Self { shared: Arc::new(shared), told: AtomicU64::new(0) }
+        Self { shared: Arc::new(shared), told: AtomicU64::new(0), is_patient: false }
+    }
+
+    /// The same store, in which claims may wait for something to be due.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { is_patient: true, ..self }
     }
 
     /// The rows as they stand, for a test to look at or to spoil; counts as a commit.
@@ -213,6 +220,29 @@ impl MemoryStore {
         }
         let done = self.write(|rows, now| rows.exchange(exchange, now))?;
         if fault.is_some() { Err(not_known()) } else { Ok(done) }
+    }
+
+    async fn exchanged_when_due(
+        &self,
+        exchange: &Exchange,
+        patience: &Patience,
+    ) -> Result<Exchanged, StoreError> {
+        let mut commits = self.shared.commits.subscribe();
+        while !patience.has_ended() {
+            commits.mark_unchanged();
+            patience.claims();
+            let done = self.exchanged(exchange)?;
+            if !self.is_patient || done != Exchanged::default() {
+                return Ok(done);
+            }
+            tokio::select! {
+                biased;
+                // The sender lives as long as the store.
+                _ = commits.changed() => {}
+                () = patience.ended() => {}
+            }
+        }
+        Ok(Exchanged::default())
     }
 
     async fn wait_for_commit(&self, at_most: Duration) {

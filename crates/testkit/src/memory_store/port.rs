@@ -17,7 +17,7 @@ use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
-use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Patience, Store};
 
 use super::MemoryStore;
 use super::rows::Rows;
@@ -73,6 +73,18 @@ impl Store for MemoryStore {
 
     async fn exchange(&self, exchange: Exchange) -> Result<Exchanged, StoreError> {
         self.exchanged(&exchange)
+    }
+
+    fn is_patient(&self) -> bool {
+        self.is_patient
+    }
+
+    async fn claim_when_due(
+        &self,
+        exchange: Exchange,
+        patience: Patience,
+    ) -> Result<Exchanged, StoreError> {
+        self.exchanged_when_due(&exchange, &patience).await
     }
 
     async fn next_due(&self, destinations: &[Destination]) -> Result<Option<Micros>, StoreError> {

@@ -77,7 +77,9 @@ impl World<'_> {
         let healthy = Arc::clone(&self.healthy);
         let mailbox = Arc::new(Mailbox::new(Arc::clone(&clock), dice, fails, healthy));
         let inner = self.app.reopen(SimClock(Arc::clone(&clock)));
-        let store = SimStore { inner: inner.clone(), mailbox: Arc::clone(&mailbox) };
+        let is_patient = pid.is_multiple_of(2);
+        let mailbox_of = Arc::clone(&mailbox);
+        let store = SimStore { inner: inner.clone(), mailbox: mailbox_of, is_patient };
         let now_ms = self.now_ms;
         let spawned = if slot < self.plan.relays {
             self.coverage.count("relays started");

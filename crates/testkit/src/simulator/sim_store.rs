@@ -18,7 +18,7 @@ use counterfoil_core::port::store::{
     Append, Appended, Declared, Exchange, Exchanged, Recorded, Remaining, Reported, StoreError,
     Swept, WriteRefused,
 };
-use counterfoil_core::port::{Acted, Actor, Announce, Deed, Store};
+use counterfoil_core::port::{Acted, Actor, Announce, Deed, Patience, Store};
 use tokio::sync::oneshot;
 
 use super::request::{Mailbox, Write, Written};
@@ -29,6 +29,8 @@ use crate::MemoryStore;
 pub struct SimStore {
     pub(super) inner: MemoryStore,
     pub(super) mailbox: Arc<Mailbox>,
+    /// Its claims wait for what is due, as on SQLite; else its relay looks again and again.
+    pub(super) is_patient: bool,
 }
 
 impl SimStore {
@@ -99,6 +101,31 @@ impl Store for SimStore {
             Written::Exchange(done) => Ok(done),
             _ => strange(),
         }
+    }
+
+    fn is_patient(&self) -> bool {
+        self.is_patient
+    }
+
+    async fn claim_when_due(
+        &self,
+        exchange: Exchange,
+        patience: Patience,
+    ) -> Result<Exchanged, StoreError> {
+        while !patience.has_ended() {
+            let hint = self.mailbox.hint.notified();
+            patience.claims();
+            let done = self.exchange(exchange.clone()).await?;
+            if done != Exchanged::default() {
+                return Ok(done);
+            }
+            tokio::select! {
+                biased;
+                () = hint => {}
+                () = patience.ended() => {}
+            }
+        }
+        Ok(Exchanged::default())
     }
 
     async fn next_due(&self, destinations: &[Destination]) -> Result<Option<Micros>, StoreError> {

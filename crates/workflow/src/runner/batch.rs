@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::{InputKind, Program};
 use counterfoil_core::port::Workflows;
-use counterfoil_core::port::workflow::{DueFrom, DueInput, Standing};
+use counterfoil_core::port::workflow::{DueInput, Standing};
 use futures_util::StreamExt as _;
 
 use super::load::{Loaded, Loader};
@@ -23,12 +23,13 @@ struct Group {
 impl<S: Workflows> Work<S> {
     /// Takes what is due, decides it and commits it.
     pub(super) async fn look(&mut self) -> Result<Looked, Failed> {
-        let from = DueFrom {
-            programs: self.all.clone(),
-            owner: self.options.owner.clone(),
-            limit: self.options.batch,
+        let due = match self.ahead.take() {
+            Some(due) => due,
+            None => {
+                let due = self.store.due_inputs(self.from()).await;
+                due.map_err(Failed::store("looking for inputs"))?
+            }
         };
-        let due = self.store.due_inputs(from).await.map_err(Failed::store("looking for inputs"))?;
         let at = self.store.now().map_err(Failed::store("reading the clock"))?;
         let groups = self.grouped(due);
         if groups.is_empty() {

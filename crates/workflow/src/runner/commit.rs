@@ -4,7 +4,7 @@ use counterfoil_core::domain::Stream;
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::port::Workflows;
 use counterfoil_core::port::store::StoreError;
-use counterfoil_core::port::workflow::{Aside, Quarantine, Step, StepRefused};
+use counterfoil_core::port::workflow::{Aside, Quarantine, Step, StepRefused, Turned};
 
 use super::decider::Lost;
 use super::work::Decided;
@@ -45,9 +45,13 @@ impl<S: Workflows> Work<S> {
             }
         }
         if !steps.is_empty() {
-            let done = self.store.steps(steps).await.map_err(Failed::store("writing steps"))?;
+            let turned = self.store.turn(steps, self.from()).await;
+            let Turned { written, due } = turned.map_err(Failed::store("writing steps"))?;
             self.end.commits += 1;
-            broken.extend(self.take(sent, done).await?);
+            let all_written = written.iter().all(Result::is_ok);
+            broken.extend(self.take(sent, written).await?);
+            // Where a workflow is set aside below, what was read before that may be its own.
+            self.ahead = due.filter(|_| all_written && broken.is_empty());
         }
         for Decided { stream, program, head, broken, instance, .. } in broken {
             match broken {

@@ -25,8 +25,9 @@ use std::time::Duration;
 use counterfoil_core::domain::backoff::Pace;
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{Micros, Seed, Span, Stream};
-use counterfoil_core::port::Workflows;
 use counterfoil_core::port::store::StoreError;
+use counterfoil_core::port::workflow::{DueFrom, DueInput};
+use counterfoil_core::port::{Patience, SystemClock, Workflows};
 use tokio::time::Instant;
 
 use crate::programs::Programs;
@@ -139,6 +140,7 @@ impl<S: Workflows> Runner<S> {
             end: RunnerEnd::default(),
             alone: HashMap::new(),
             stuck: HashMap::new(),
+            ahead: None,
             keep_at: Instant::now(),
             is_idle: false,
             failures: 0,
@@ -164,6 +166,8 @@ struct Work<S> {
     alone: HashMap<Stream, usize>,
     /// How often a step was refused at this head.
     stuck: HashMap<Stream, (i64, u32)>,
+    /// What is due, where the store has told of it already.
+    ahead: Option<Vec<DueInput>>,
     keep_at: Instant,
     /// `Idle` was told and nothing was decided since.
     is_idle: bool,
@@ -237,7 +241,7 @@ impl<S: Workflows> Work<S> {
                     self.let_go().await;
                     return Ok(self.end);
                 }
-                () = self.wait(&next) => {}
+                due = self.wait(&next) => self.ahead = due.or(self.ahead.take()),
             }
             if matches!(next, Next::End) {
                 return Ok(self.end);
@@ -306,13 +310,39 @@ impl<S: Workflows> Work<S> {
         }
     }
 
-    async fn wait(&self, next: &Next) {
+    /// Waits, and says what is due where the store tells of it.
+    async fn wait(&self, next: &Next) -> Option<Vec<DueInput>> {
         match next {
             Next::Now | Next::End => tokio::task::yield_now().await,
+            Next::Changed(at_most) if self.store.is_patient() => {
+                return self.when_due(*at_most).await;
+            }
             // A wake-up is a hint of the store; the poll is the truth.
             Next::Changed(at_most) => self.store.changed(*at_most).await,
             Next::Pause(pause) => tokio::time::sleep(*pause).await,
         }
+        None
+    }
+
+    /// What becomes due within that time by a commit. An error is told by the look that follows.
+    async fn when_due(&self, at_most: Duration) -> Option<Vec<DueInput>> {
+        let patience = Patience::new(Arc::new(SystemClock));
+        let mut due = pin!(self.store.when_due(self.from(), patience.clone()));
+        let due = tokio::select! {
+            biased;
+            due = &mut due => due,
+            () = tokio::time::sleep(at_most) => {
+                patience.end();
+                due.await
+            }
+        };
+        due.ok().flatten()
+    }
+
+    /// Where this runner looks for inputs.
+    fn from(&self) -> DueFrom {
+        let (programs, owner) = (self.all.clone(), self.options.owner.clone());
+        DueFrom { programs, owner, limit: self.options.batch }
     }
 
     /// Gives orphans their workflow and takes old ones away, once a second or at once. Whether
