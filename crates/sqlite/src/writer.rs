@@ -42,11 +42,13 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(place: Place, connection: Connection, time: Arc<StoreTime>) -> Self {
+        let connection = wait_politely(connection);
+        let version = connection.as_ref().and_then(|connection| data_version(connection).ok());
         Self {
             place,
-            connection: wait_politely(connection),
+            connection,
             time,
-            data_version: None,
+            data_version: version,
             foreign_until: None,
             has_seen_foreign: false,
             held_lock_for: Duration::ZERO,
@@ -143,6 +145,8 @@ impl Writer {
             let opened = open_own(self.place.path());
             let (connection, _) = opened.map_err(|e| StoreError::Unavailable(e.to_string()))?;
             self.connection = wait_politely(connection);
+            // Versions of two connections say nothing of each other.
+            self.data_version = None;
             self.place.opened();
         }
         Ok(())
@@ -167,8 +171,8 @@ impl Writer {
     pub(crate) fn sees_foreign(&mut self) -> bool {
         let Some(connection) = &self.connection else { return false };
         let version = data_version(connection).ok();
-        let is_foreign = self.data_version.is_some() && version != self.data_version;
-        if is_foreign {
+        let is_foreign = version != self.data_version;
+        if is_foreign && self.data_version.is_some() {
             self.foreign_until = Some(Instant::now() + FOREIGN_SEEN_FOR);
         }
         self.data_version = version;
