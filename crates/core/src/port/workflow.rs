@@ -344,8 +344,8 @@ pub trait Workflows: Store {
     }
 
     /// Inputs that are due, when there are any: where there are none it waits for what becomes due
-    /// by a commit, and is best told of in that very transaction. `None` when `patience` ends or,
-    /// for a store that is not [patient](Store::is_patient), at once. Reads only.
+    /// by a commit, and is best told of in that very transaction. `None` when `patience` ends. Asked
+    /// of a [patient](Store::is_patient) store only. Default: none is ever told. Reads only.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -354,8 +354,11 @@ pub trait Workflows: Store {
         from: DueFrom,
         patience: Patience,
     ) -> impl Future<Output = Result<Option<Vec<DueInput>>, StoreError>> + Send {
-        drop((from, patience));
-        async { Ok(None) }
+        drop(from);
+        async move {
+            patience.ended().await;
+            Ok(None)
+        }
     }
 
     /// Sets a workflow aside with its inputs, if it is where the caller says; a workflow that never

@@ -10,7 +10,7 @@ use counterfoil_core::port::workflow::{
     ListedWorkflow, NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput,
     WorkflowFilter,
 };
-use counterfoil_core::port::{Actor, Workflows};
+use counterfoil_core::port::{Actor, Patience, Workflows};
 
 use super::rows::{OutboxEntry, Rows, StreamEntry};
 use super::{Fault, MemoryStore, StepsFault, locked};
@@ -61,6 +61,28 @@ impl Workflows for MemoryStore {
             (done, changed)
         })?;
         if fault.is_some() { Err(not_known()) } else { Ok(done) }
+    }
+
+    async fn when_due(
+        &self,
+        from: DueFrom,
+        patience: Patience,
+    ) -> Result<Option<Vec<DueInput>>, StoreError> {
+        let mut commits = self.shared.commits.subscribe();
+        while !patience.has_ended() {
+            commits.mark_unchanged();
+            let due = self.due_inputs(from.clone()).await?;
+            if !due.is_empty() {
+                return Ok(Some(due));
+            }
+            tokio::select! {
+                biased;
+                // The sender lives as long as the store.
+                _ = commits.changed() => {}
+                () = patience.ended() => {}
+            }
+        }
+        Ok(None)
     }
 
     async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {

@@ -10,7 +10,7 @@ use counterfoil_core::port::workflow::{
     Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
     NewInput, Quarantine, Snapshot, Standing, Step, StepRefused, WaitingInput, WorkflowFilter,
 };
-use counterfoil_core::port::{Actor, Workflows};
+use counterfoil_core::port::{Actor, Patience, Workflows};
 
 use super::request::{Write, Written};
 use super::sim_store::{SimStore, strange};
@@ -47,6 +47,26 @@ impl Workflows for SimStore {
             Written::Steps(done) => Ok(done),
             _ => strange(),
         }
+    }
+
+    async fn when_due(
+        &self,
+        from: DueFrom,
+        patience: Patience,
+    ) -> Result<Option<Vec<DueInput>>, StoreError> {
+        while !patience.has_ended() {
+            let hint = self.mailbox.hint.notified();
+            let due = self.due_inputs(from.clone()).await?;
+            if !due.is_empty() {
+                return Ok(Some(due));
+            }
+            tokio::select! {
+                biased;
+                () = hint => {}
+                () = patience.ended() => {}
+            }
+        }
+        Ok(None)
     }
 
     async fn quarantine(&self, quarantine: Quarantine) -> Result<Aside, StoreError> {

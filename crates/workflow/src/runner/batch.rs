@@ -31,7 +31,10 @@ impl<S: Workflows> Work<S> {
             }
         };
         let at = self.store.now().map_err(Failed::store("reading the clock"))?;
+        let any_due = !due.is_empty();
         let groups = self.grouped(due);
+        // Nothing of it can be decided: it would be told again at once.
+        self.is_told_in_vain = any_due && groups.is_empty();
         if groups.is_empty() {
             let next = self.store.next_input(&self.all).await;
             let next = next.map_err(Failed::store("looking for the next input"))?;

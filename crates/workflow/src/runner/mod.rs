@@ -141,6 +141,7 @@ impl<S: Workflows> Runner<S> {
             alone: HashMap::new(),
             stuck: HashMap::new(),
             ahead: None,
+            is_told_in_vain: false,
             keep_at: Instant::now(),
             is_idle: false,
             failures: 0,
@@ -168,6 +169,8 @@ struct Work<S> {
     stuck: HashMap<Stream, (i64, u32)>,
     /// What is due, where the store has told of it already.
     ahead: Option<Vec<DueInput>>,
+    /// Of what is due, nothing can be decided.
+    is_told_in_vain: bool,
     keep_at: Instant,
     /// `Idle` was told and nothing was decided since.
     is_idle: bool,
