@@ -140,6 +140,7 @@ impl<S: Workflows> Runner<S> {
             alone: HashMap::new(),
             stuck: HashMap::new(),
             keep_at: Instant::now(),
+            met_at: None,
             is_idle: false,
             failures: 0,
             seed: Seed(0),
@@ -165,6 +166,9 @@ struct Work<S> {
     /// How often a step was refused at this head.
     stuck: HashMap<Stream, (i64, u32)>,
     keep_at: Instant,
+    /// How many steps were written when inputs of workflows that have ended were last met: where
+    /// none was since, they cannot be taken.
+    met_at: Option<u64>,
     /// `Idle` was told and nothing was decided since.
     is_idle: bool,
     failures: u32,
@@ -315,8 +319,8 @@ impl<S: Workflows> Work<S> {
         }
     }
 
-    /// Gives orphans their workflow and takes old ones away, once a second or at once. Whether
-    /// there is more to do now.
+    /// Gives orphans their workflow and takes old ones away, and meets what came to workflows that
+    /// have ended, once a second or at once. Whether there is more to do now.
     async fn keep(&mut self, at_once: bool) -> Result<bool, Failed> {
         let now = Instant::now();
         if !at_once && now < self.keep_at {
@@ -329,7 +333,9 @@ impl<S: Workflows> Work<S> {
             let (adopted, expired) = (kept.adopted, kept.expired);
             self.observer.notice(&Notice::Kept { adopted, expired });
         }
-        Ok(kept.adopted > 0 || kept.more)
+        let is_met = kept.ended > 0 && self.met_at != Some(self.end.steps);
+        self.met_at = (kept.ended > 0).then_some(self.end.steps);
+        Ok(kept.adopted > 0 || kept.more || is_met)
     }
 
     /// How long the store is left alone; an error where that would not help.
