@@ -2,7 +2,8 @@
 -- transaction that could not see it decided, and whether it is what was decided: kind, name and
 -- body, or the digest of one that is archived.
 DELETE FROM cf.input i USING (
-  SELECT held.place, held.kind IN ('receipt', 'timer') OR (decided.kind = held.kind || ':' || held.name
+  SELECT held.place, held.kind IN ('receipt', 'timer') OR (
+    decided.kind = held.kind || ':' || held.name
     AND CASE WHEN decided.file IS NULL THEN decided.body = coalesce(held.body, '')
       ELSE decided.digest = sha256(coalesce(held.body, '')) END) IS TRUE AS is_same
   FROM unnest($1::text[], $2::text[]) AS g(stream, id)
