@@ -38,5 +38,5 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
   SELECT a.outcome, a.result, a.evidence FROM cf.receipt a
   WHERE a.n = o.n ORDER BY a.round LIMIT 1) r ON true
-WHERE d.before IS NULL OR d.before <= 33554432
+WHERE d.before IS NULL OR d.before <= 8388608
 ORDER BY d.due_at NULLS FIRST, d.arrival;

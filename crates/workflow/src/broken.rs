@@ -19,7 +19,13 @@ pub enum Broken {
     #[error("rule: {0}; mend the program, then retry the workflow")]
     Rule(String),
     /// A generated command id stands already.
-    #[error("id_taken: command {id} stands already and is not of this decision; look at it")]
+    #[error(
+        "id_taken: command {id} stands already and is not of this decision; `counterfoil show \
+         {id}` says whose it is, and a retry alone meets it again. Drop this input and those \
+         behind it, send an input that issues nothing and then all of them anew, and retry: that \
+         moves the ids on. Or end the workflow, if it never began drop its start, and start it \
+         under another id"
+    )]
     IdTaken {
         /// The command.
         id: String,

@@ -7,6 +7,17 @@ use super::digest::Digest;
 use super::id::{Kind, Stream};
 use super::time::Micros;
 
+/// A page of events ends with the one by which it has so many bytes, where a store is asked for
+/// that: 4 MiB.
+pub const EVENT_PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Whether no event stood behind this page, for which at most `limit` were asked, when it was read.
+#[must_use]
+pub fn is_last_page(page: &[EventRow], limit: usize) -> bool {
+    let bytes: usize = page.iter().map(EventRow::bytes).sum();
+    page.len() < limit && bytes < EVENT_PAGE_BYTES
+}
+
 /// A fact to be appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -74,6 +85,12 @@ pub struct ArchivedBody {
 }
 
 impl EventRow {
+    /// The bytes of it that a page counts.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.body.len() + self.decided.as_deref().map_or(0, str::len)
+    }
+
     /// SHA-256 of its body, wherever that lies.
     #[must_use]
     pub fn body_digest(&self) -> Option<Digest> {

@@ -19,8 +19,9 @@ pub use list::{Carried, Issued, ListedWorkflow, WaitingInput, WorkflowFilter};
 pub use page::{Behind, DueLists, Placed};
 pub use plan::PlannedStep;
 pub use rule::{
-    DROP_VERB, END_VERB, EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB,
-    SET_ASIDE_VERB, aside_reason, canceller, drop_reason, expire_reason, keys,
+    DROP_VERB, DUE_BYTES, END_VERB, EXPIRE_ACTOR, EXPIRE_VERB, INPUT_BODY_BYTES_MAX, RETRY_VERB,
+    SET_ASIDE_VERB, aside_reason, canceller, drop_reason, ended_max, expire_reason, keys,
+    twin_reason,
 };
 
 use super::act::Actor;
@@ -28,7 +29,7 @@ use super::patience::Patience;
 use super::store::{Recorded, Store, StoreError};
 use crate::domain::workflow::{InputKind, Program, Status};
 use crate::domain::{
-    Command, CommandId, Destination, Event, Kind, Micros, ReceiptOutcome, Span, Stream,
+    Command, CommandId, Destination, Event, EventRow, Kind, Micros, ReceiptOutcome, Span, Stream,
 };
 
 /// An input to be written by this library, with the rights of a stranger.
@@ -272,6 +273,9 @@ pub struct Kept {
     pub adopted: usize,
     /// Orphans that were taken away as too old; each is recorded as an `operator_action`.
     pub expired: usize,
+    /// Inputs that wait at workflows that have ended, whatever program those had: the next looks
+    /// give them to any runner.
+    pub ended: usize,
     /// More may be left.
     pub more: bool,
 }
@@ -291,6 +295,11 @@ pub trait Workflows: Store {
     /// [`DueLists`] makes it: of one workflow a timer that was due comes before what was recorded
     /// later. Of a workflow whose start waits, the start comes first. Reads only.
     ///
+    /// After them come inputs of workflows that have ended, by a program that the caller does not
+    /// have, as far as [`keep_inputs`](Self::keep_inputs) has met them: nothing is decided there
+    /// any more, so any runner may write that they are ignored. Long bodies make a page short: it
+    /// has [`DUE_BYTES`] and one input more at most.
+    ///
     /// # Errors
     /// [`StoreError`].
     fn due_inputs(
@@ -308,7 +317,7 @@ pub trait Workflows: Store {
     ) -> impl Future<Output = Result<Option<Micros>, StoreError>> + Send;
 
     /// The row of a workflow and the newest snapshot of `program`, in one look; events follow by
-    /// [`Store::load`].
+    /// [`load_page`](Self::load_page).
     ///
     /// # Errors
     /// [`StoreError`].
@@ -317,6 +326,22 @@ pub trait Workflows: Store {
         stream: &Stream,
         program: &Program,
     ) -> impl Future<Output = Result<(Option<Standing>, Option<Snapshot>), StoreError>> + Send;
+
+    /// As [`Store::load`], but that a page ends with the event by which it has
+    /// [`EVENT_PAGE_BYTES`](crate::domain::event::EVENT_PAGE_BYTES):
+    /// [`is_last_page`](crate::domain::event::is_last_page) says whether more may follow. By
+    /// default as long as `load` makes it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn load_page(
+        &self,
+        stream: &Stream,
+        after: i64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<EventRow>, StoreError>> + Send {
+        self.load(stream, after, limit)
+    }
 
     /// Writes steps, each whole or not at all; one that is refused refuses no other. Durable before
     /// it returns.
@@ -423,8 +448,9 @@ pub trait Workflows: Store {
 
     /// Gives inputs their workflow where it has come meanwhile, and takes orphaned signals and
     /// cancels away that are at least as old as `orphans_after`, each recorded as [`EXPIRE_VERB`]
-    /// about its stream. Looks at `limit` at most, going on where the last call stopped; with
-    /// nothing to do it only reads.
+    /// about its stream; so, too, what cannot be read. Meets inputs of workflows that have ended.
+    /// Looks at `limit` of either at most, going on where the last call stopped; with nothing to do
+    /// it only reads.
     ///
     /// # Errors
     /// [`StoreError`].

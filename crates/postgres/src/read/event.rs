@@ -12,7 +12,20 @@ use crate::statement::{Statement, statement};
 use crate::tx::Tx;
 
 const LOAD: Statement = statement!("event_load");
+const LOAD_PAGE: Statement = statement!("event_load_page");
 const FACTS: Statement = statement!("event_facts");
+
+/// The same, but that a page ends with the event by which it has `EVENT_PAGE_BYTES`.
+pub(crate) async fn load_page(
+    tx: &Tx<'_>,
+    stream: &Stream,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<EventRow>, Failure> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = tx.query(LOAD_PAGE, &[&stream.as_str(), &after, &limit]).await?;
+    rows.iter().map(|event| row(event, stream)).collect()
+}
 
 /// The events after `after`, at most `limit`.
 pub(crate) async fn load(

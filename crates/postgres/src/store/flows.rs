@@ -3,7 +3,7 @@
 //! Guarantees: every answer is given after COMMIT. Does not: decide; see `workflow`.
 
 use counterfoil_core::domain::workflow::Program;
-use counterfoil_core::domain::{Micros, Span, Stream};
+use counterfoil_core::domain::{EventRow, Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
     Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
@@ -13,6 +13,7 @@ use counterfoil_core::port::{Actor, Workflows};
 
 use super::{PostgresStore, snapshot};
 use crate::act;
+use crate::read;
 use crate::workflow::input::Send;
 use crate::workflow::keep::Keep;
 use crate::workflow::quarantine::{LetGo, SetAside, TakeUp};
@@ -51,6 +52,15 @@ impl Workflows for PostgresStore {
         program: &Program,
     ) -> Result<(Option<Standing>, Option<Snapshot>), StoreError> {
         glance!(self, |tx| due::standing(tx, stream, program))
+    }
+
+    async fn load_page(
+        &self,
+        stream: &Stream,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        snapshot!(self, |tx| read::event::load_page(tx, stream, after, limit))
     }
 
     async fn steps(&self, steps: Vec<Step>) -> Result<Vec<Result<(), StepRefused>>, StoreError> {

@@ -1,6 +1,7 @@
 //! Finds inputs that are due, and what a runner must know to decide them.
 //!
-//! Guarantees: reads only, in one round trip, or two where more is due than a page holds; what is
+//! Guarantees: reads only, in one round trip, or two where more is due than a page holds, and one
+//! more where the upkeep has met what came to workflows that have ended, which comes last; what is
 //! due at once comes in order of arrival, then what has a time, by it, and of one workflow whatever
 //! was due first; however much comes at once, a quarter of a page is for what has a time. Does not:
 //! mend; what cannot be read, or waits for somebody else by now, is noted for the upkeep.
@@ -8,10 +9,12 @@
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to};
 use counterfoil_core::domain::{Destination, Kind, Micros, ReceiptOutcome, Stream};
 use counterfoil_core::port::workflow::{
-    Behind, DueFrom, DueInput, DueLists, Placed, ReceiptRead, Snapshot, Standing, keys,
+    Behind, DUE_BYTES, DueFrom, DueInput, DueLists, Placed, ReceiptRead, Snapshot, Standing,
+    ended_max, keys,
 };
 use tokio_postgres::Row;
 
+use super::ended;
 use super::keep::InputCursor;
 use crate::failure::Failure;
 use crate::row::{bytes, flag, int, string, text, time};
@@ -23,9 +26,6 @@ const BEHIND: Statement = statement!("input_behind");
 const NEXT: Statement = statement!("input_next");
 const STANDING: Statement = statement!("stream_with_snapshot");
 
-/// Bodies beyond so many bytes make a page short: as `input_due_now.sql` says, 32 MiB.
-const PAGE_BYTES: usize = 32 * 1024 * 1024;
-
 /// A page of inputs that are due.
 pub(crate) async fn due(
     tx: &Tx<'_>,
@@ -33,7 +33,9 @@ pub(crate) async fn due(
     cursor: &InputCursor,
 ) -> Result<Vec<DueInput>, Failure> {
     let limit = i64::try_from(from.limit).unwrap_or(i64::MAX);
-    let rows = tx.query(DUE, &[&keys(&from.programs), &from.owner, &limit]).await?;
+    let keys = keys(&from.programs);
+    let ended = ended::due(tx, &keys, cursor, ended_max(from.limit)).await?;
+    let rows = tx.query(DUE, &[&keys, &from.owner, &limit]).await?;
     let (mut at_once, mut timed) = (List::default(), List::default());
     for row in &rows {
         let due_at = time(row, 5);
@@ -51,11 +53,15 @@ pub(crate) async fn due(
             }
         }
     }
-    let lists = DueLists::new(at_once.cut(from.limit), timed.cut(from.limit), from.limit);
+    // What the bytes or the limit hold back stands behind what is given.
+    let (at_once, timed) = (at_once.cut(from.limit), timed.cut(from.limit));
+    let lists = DueLists::new(at_once, timed, from.limit.saturating_sub(ended.len()));
     let questions = lists.questions();
     let behind =
         if questions.is_empty() { Vec::new() } else { stand_behind(tx, &questions).await? };
-    Ok(lists.page(&behind))
+    let mut page = lists.page(&behind);
+    page.extend(ended);
+    Ok(page)
 }
 
 /// What is due at once, or has a time.
@@ -69,7 +75,7 @@ struct List {
 impl List {
     /// The same, and whether more may be due.
     fn cut(self, limit: usize) -> (Vec<Placed>, bool) {
-        let is_cut = self.rows >= limit || self.bytes > PAGE_BYTES;
+        let is_cut = self.rows >= limit || self.bytes > DUE_BYTES;
         (self.placed, is_cut)
     }
 }
@@ -86,7 +92,7 @@ async fn stand_behind(tx: &Tx<'_>, asked: &[Behind]) -> Result<Vec<bool>, Failur
 }
 
 /// The input; `None` where it cannot be read.
-fn read(row: &Row) -> Option<DueInput> {
+pub(super) fn read(row: &Row) -> Option<DueInput> {
     let (stream, id, kind, name) = texts(row)?;
     let standing = standing_in(row, 6).ok()?;
     let receipt = match kind {

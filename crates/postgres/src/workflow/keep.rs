@@ -4,7 +4,7 @@
 //! only reads; it waits for nobody; what is taken away is recorded. Does not: take away what waits
 //! for a workflow that stands, nor a start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use counterfoil_core::domain::Span;
@@ -14,6 +14,7 @@ use futures_util::future::try_join_all;
 use tokio_postgres::Row;
 
 use super::due::texts;
+use super::ended;
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::pause::{Action, insert_action};
@@ -31,7 +32,7 @@ const EXPIRE: Statement = statement!("input_expire");
 const NOTED_MAX: usize = 1000;
 
 /// Stream and id of an input.
-type Key = (String, String);
+pub(super) type Key = (String, String);
 
 /// Where a store's upkeep is among the inputs, and what reads have met that should wait elsewhere.
 #[derive(Default)]
@@ -42,6 +43,10 @@ struct Place {
     after: Key,
     /// Each with whether it can be read.
     noted: BTreeMap<Key, bool>,
+    /// Among those that wait for a program: the last one's, and its arrival.
+    served_to: (String, i64),
+    /// What has come to workflows that have ended.
+    ended: BTreeSet<Key>,
 }
 
 impl InputCursor {
@@ -51,6 +56,30 @@ impl InputCursor {
         if place.noted.len() < NOTED_MAX {
             place.noted.insert(input, is_readable);
         }
+    }
+
+    /// Where the upkeep is among those that wait for a program.
+    pub(super) fn served_to(&self) -> (String, i64) {
+        self.lock().served_to.clone()
+    }
+
+    /// So far it has come, and has met these of workflows that have ended.
+    pub(super) fn met(&self, served_to: (String, i64), ended: Vec<Key>) {
+        let mut place = self.lock();
+        place.served_to = served_to;
+        let room = NOTED_MAX.saturating_sub(place.ended.len());
+        place.ended.extend(ended.into_iter().take(room));
+    }
+
+    /// Those that were met.
+    pub(super) fn ended(&self) -> Vec<Key> {
+        self.lock().ended.iter().cloned().collect()
+    }
+
+    /// Some of those that were met are given, or, without more, all of them.
+    pub(super) fn given(&self, given: &[Key], more: bool) {
+        let mut place = self.lock();
+        place.ended.retain(|key| more && !given.contains(key));
     }
 
     fn lock(&self) -> MutexGuard<'_, Place> {
@@ -88,6 +117,7 @@ impl Work for Keep<'_> {
         let page = self.look(&group, &after).await?;
         let mut kept = Kept { adopted: self.adopt(tx, &page, &noted).await?, ..Kept::default() };
         kept.expired = self.expire(&group, &page.expire).await?;
+        kept.ended = ended::meet(tx, &self.store.inputs, self.limit).await?;
         let mut place = self.store.inputs.lock();
         for (key, _) in &noted {
             place.noted.remove(key);

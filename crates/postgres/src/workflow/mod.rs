@@ -3,6 +3,7 @@
 //! Guarantees: what the `Workflows` port asks. Does not: decide; programs do.
 
 pub(crate) mod due;
+mod ended;
 pub(crate) mod hand;
 pub(crate) mod input;
 pub(crate) mod keep;

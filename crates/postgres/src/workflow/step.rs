@@ -76,7 +76,7 @@ impl<'a> Steps<'a> {
     ) -> Result<BTreeMap<usize, StepRefused>, Failure> {
         let mut refused = BTreeMap::new();
         for wave in waves {
-            let answers = wave::look(tx, &steps(wave)).await?;
+            let answers = wave::look(tx, self.store, &steps(wave)).await?;
             let mut left = Vec::new();
             for ((at, planned), answer) in wave.iter().zip(answers) {
                 match answer {

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use counterfoil_core::domain::CommandId;
 use counterfoil_core::domain::workflow::{Program, Status};
-use counterfoil_core::port::workflow::{PlannedStep, Step, StepRefused, canceller};
+use counterfoil_core::port::workflow::{
+    EXPIRE_ACTOR, PlannedStep, SET_ASIDE_VERB, Step, StepRefused, canceller, twin_reason,
+};
 use counterfoil_core::port::{Act, Acted, Deed};
 use futures_util::future::{try_join, try_join4, try_join5};
 use tokio_postgres::Row;
@@ -19,6 +21,7 @@ use crate::act::act;
 use crate::enqueue::{Given, Inserted, Place, arrive, insert_rows, made_due};
 use crate::failure::Failure;
 use crate::group::Group;
+use crate::pause::{Action, insert_action};
 use crate::row::{flag, int, string, text};
 use crate::statement::{Statement, statement};
 use crate::store::Inner;
@@ -311,6 +314,7 @@ struct Stands {
 /// for what others insert.
 pub(super) async fn look(
     tx: &Tx<'_>,
+    store: &Inner,
     steps: &[&PlannedStep],
 ) -> Result<Vec<Result<(), StepRefused>>, Failure> {
     let of = streams(steps);
@@ -336,7 +340,7 @@ pub(super) async fn look(
             .or_else(|| gone(step, &waits))
             .or_else(|| id_taken(planned, &taken));
         if let Some(StepRefused::Gone { stream, .. }) = &answer {
-            forget_decided(tx, stream, step).await?;
+            forget_decided(tx, store, (stream.as_str(), step)).await?;
         }
         answers.push(answer.map_or(Ok(()), Err));
     }
@@ -389,10 +393,26 @@ fn id_taken(planned: &PlannedStep, taken: &BTreeSet<&str>) -> Option<StepRefused
 }
 
 /// Takes inputs away that stand as causes already: a transaction that could not see them decided
-/// has sent them again.
-async fn forget_decided(tx: &Tx<'_>, stream: &str, step: &Step) -> Result<(), Failure> {
+/// has sent them again. One of other content would have been refused; that it goes is recorded.
+async fn forget_decided(
+    tx: &Tx<'_>,
+    store: &Inner,
+    (stream, step): (&str, &Step),
+) -> Result<(), Failure> {
     let ids: Vec<&str> = step.decisions.iter().map(|it| it.input.as_str()).collect();
-    tx.execute(DECIDED, &[&vec![stream; ids.len()], &ids]).await
+    let gone = tx.query(DECIDED, &[&vec![stream; ids.len()], &ids]).await?;
+    let others: Vec<&Row> = gone.iter().filter(|row| !flag(row, 3)).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let group = Group::begin(tx, store).await?;
+    for other in others {
+        let said = |at| text(other, at).unwrap_or_default();
+        let why = twin_reason(said(0), said(1), said(2));
+        let action = Action { verb: SET_ASIDE_VERB, about: stream, actor: EXPIRE_ACTOR };
+        insert_action(&group, &action, Some(&why), (Some("waiting"), "gone")).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -226,6 +226,46 @@ async fn a_repeat_from_an_old_snapshot_is_taken_away() {
     assert_eq!(due(&store).await, [""; 0]);
 }
 
+/// The story: such a transaction sent other content under the decided id, was told that it had
+/// committed, and nobody ever heard that it was taken away: a refusal that nobody saw.
+#[tokio::test]
+async fn other_content_from_an_old_snapshot_is_taken_away_on_record() {
+    let schema = TestSchema::new().await;
+    let (store, user) = (schema.store().await, schema.stranger().await);
+    booked(&store, "t").await;
+    user.run("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT 1 FROM cf.input").await.unwrap();
+    let ids = ["same", "name", "body", "none"];
+    for id in ids {
+        send(&store, "t", id, InputKind::Signal).await;
+    }
+    commit(&store, step(&store, "t", 1, ids.map(signalled).to_vec())).await;
+    for (id, name, body) in [
+        ("same", "go", "''"),
+        ("name", "stop", "NULL"),
+        ("body", "go", "'NO'"),
+        ("none", "go", "NULL"),
+    ] {
+        let insert = format!(
+            "INSERT INTO cf.input(stream, id, kind, name, body) VALUES \
+             ('t', '{id}', 'signal', '{name}', {body})"
+        );
+        user.run(&insert).await.unwrap();
+    }
+    user.run("COMMIT").await.unwrap();
+    for id in ids {
+        let again = store.steps(vec![step(&store, "t", 5, vec![signalled(id)])]).await.unwrap();
+        assert!(matches!(again[..], [Err(StepRefused::Gone { .. })]), "{id}: {again:?}");
+    }
+    assert_eq!(due(&store).await, [""; 0]);
+    let acts = store.actions(0, 99).await.unwrap();
+    let said: Vec<_> = acts.iter().map(|act| (act.verb.as_str(), act.about.as_str())).collect();
+    assert_eq!(said, [("input set aside", "t"); 2]);
+    let whys: Vec<String> = acts.into_iter().filter_map(|act| act.reason).collect();
+    assert!(whys[0].starts_with("input name (signal:stop) has other content"), "{whys:?}");
+    assert!(whys[1].starts_with("input body (signal:go) has other content"), "{whys:?}");
+    assert!(whys.iter().all(|why| why.contains("CF0304")), "{whys:?}");
+}
+
 /// Runners that meet in the same workflows, each in an order of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn runners_at_once_decide_each_input_once() {

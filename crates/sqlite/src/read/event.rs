@@ -2,6 +2,7 @@
 //!
 //! Guarantees: in order of seq. Does not: interpret a body.
 
+use counterfoil_core::domain::event::EVENT_PAGE_BYTES;
 use counterfoil_core::domain::laws::{BodyFacts, EventFacts};
 use counterfoil_core::domain::{ArchivedBody, EventRow, IdRefused, Kind, Stream};
 use rusqlite::{Connection, Row, params};
@@ -20,6 +21,27 @@ pub(crate) fn load(
     let mut statement = store.prepare_cached(Sql::EventLoad.text())?;
     let rows = statement.query_map(params![stream.as_str(), after, limit], whole)?;
     rows.collect()
+}
+
+/// The same, but that a page ends with the event by which it has [`EVENT_PAGE_BYTES`].
+pub(crate) fn load_page(
+    store: &Connection,
+    stream: &Stream,
+    after: i64,
+    limit: usize,
+) -> rusqlite::Result<Vec<EventRow>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = store.prepare_cached(Sql::EventLoad.text())?;
+    let mut rows = statement.query(params![stream.as_str(), after, limit])?;
+    let (mut page, mut held) = (Vec::new(), 0);
+    while held < EVENT_PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        let event = whole(row)?;
+        held += event.bytes();
+        page.push(event);
+    }
+    Ok(page)
 }
 
 /// The events after a stream and seq, whole, at most `limit`.

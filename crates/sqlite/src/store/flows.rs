@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use counterfoil_core::domain::workflow::Program;
-use counterfoil_core::domain::{Micros, Span, Stream};
+use counterfoil_core::domain::{EventRow, Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
     Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
@@ -17,6 +17,7 @@ use counterfoil_core::port::{Actor, Patience, Workflows};
 
 use super::SqliteStore;
 use crate::act::check_actor;
+use crate::read;
 use crate::workflow::keep::Keep;
 use crate::workflow::quarantine::{SetAside, TakeUp};
 use crate::workflow::step::{LetGo, Steps};
@@ -51,6 +52,16 @@ impl Workflows for SqliteStore {
         found.map_err(|due::Unreadable| {
             StoreError::Broken(format!("the row of workflow {stream} names no program or status"))
         })
+    }
+
+    async fn load_page(
+        &self,
+        stream: &Stream,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        let stream = stream.clone();
+        self.read(move |store, _| read::event::load_page(store, &stream, after, limit)).await
     }
 
     async fn steps(&self, steps: Vec<Step>) -> Result<Vec<Result<(), StepRefused>>, StoreError> {

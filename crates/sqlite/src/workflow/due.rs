@@ -2,16 +2,19 @@
 //!
 //! Guarantees: reads only; what is due at once comes in order of arrival, then what has a time, by
 //! it, and of one workflow whatever was due first; however much comes at once, a quarter of a page
-//! is for what has a time; what cannot be read costs no other its place. Does not: set it aside; it
-//! is noted for the upkeep.
+//! is for what has a time; long bodies make a page short; last comes what the upkeep has met of
+//! workflows that have ended; what cannot be read costs no other its place. Does not: set it aside;
+//! it is noted for the upkeep.
 
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to};
 use counterfoil_core::domain::{Destination, Kind, Micros, ReceiptOutcome, Stream};
 use counterfoil_core::port::workflow::{
-    Behind, DueFrom, DueInput, DueLists, Placed, ReceiptRead, Snapshot, Standing, keys,
+    Behind, DUE_BYTES, DueFrom, DueInput, DueLists, Placed, ReceiptRead, Snapshot, Standing,
+    ended_max, keys,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
+use super::ended;
 use super::keep::InputCursor;
 use crate::row::{bytes, int, lossy, time};
 use crate::sql::Sql;
@@ -26,11 +29,14 @@ pub(crate) fn due(
     let keys = keys(&from.programs);
     let at_once = page(store, Sql::InputAtOnce, (from, &keys), cursor, now)?;
     let timed = page(store, Sql::InputTimed, (from, &keys), cursor, now)?;
-    let lists = DueLists::new(at_once, timed, from.limit);
+    let ended = ended::due(store, &keys, cursor, ended_max(from.limit))?;
+    let lists = DueLists::new(at_once, timed, from.limit.saturating_sub(ended.len()));
     let behind = lists.questions();
     let behind = behind.iter().map(|asked| stands_behind(store, asked));
     let behind: Vec<bool> = behind.collect::<rusqlite::Result<_>>()?;
-    Ok(lists.page(&behind))
+    let mut page = lists.page(&behind);
+    page.extend(ended);
+    Ok(page)
 }
 
 /// Whether an input that was to come before another one stands behind what was read.
@@ -57,12 +63,14 @@ fn page(
     for key in keys {
         let mut statement = store.prepare_cached(sql.text())?;
         let mut rows = statement.query(params![key, now.get(), from.owner])?;
-        let mut found = 0;
+        let (mut found, mut held) = (0, 0);
         while found < from.limit
+            && held <= DUE_BYTES
             && let Some(row) = rows.next()?
         {
             match read(store, row)? {
                 Some(placed) => {
+                    held += size(&placed);
                     page.push(placed);
                     found += 1;
                 }
@@ -74,12 +82,28 @@ fn page(
         Sql::InputTimed => page.sort_by_key(|one: &Placed| (one.at, one.arrival)),
         _ => page.sort_by_key(|one| one.arrival),
     }
-    let is_cut = page.len() >= from.limit;
+    // What a program's bytes hold back comes behind this many of all.
+    let mut held = 0;
+    let fits = |placed: &&Placed| {
+        let fits = held <= DUE_BYTES;
+        held += size(placed);
+        fits
+    };
+    let count = page.iter().take_while(fits).count();
+    page.truncate(count);
+    let is_cut = page.len() >= from.limit || held > DUE_BYTES;
     Ok((page, is_cut))
 }
 
+/// What an input has in memory, as far as strangers say it.
+fn size(placed: &Placed) -> usize {
+    let input = &placed.input;
+    let result = input.receipt.as_ref().and_then(|receipt| receipt.result.as_deref());
+    input.body.len() + result.map_or(0, <[u8]>::len)
+}
+
 /// The input; `None` where it cannot be read.
-fn read(store: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<Placed>> {
+pub(super) fn read(store: &Connection, row: &Row<'_>) -> rusqlite::Result<Option<Placed>> {
     let Some((stream, id, kind, name)) = texts(row, 1)? else { return Ok(None) };
     let Ok(standing) = standing_in(row, 7)? else { return Ok(None) };
     let receipt = match kind {

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: all that are aside are looked at in turn, a few at a time; with nothing to do it
 //! only reads; what is taken away is recorded. Does not: take away what waits for a workflow that
-//! stands, nor a start.
+//! stands, nor a start that can be read.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +13,7 @@ use counterfoil_core::port::workflow::{EXPIRE_ACTOR, EXPIRE_VERB, Kept, expire_r
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::due::texts;
+use super::ended;
 use crate::group::Group;
 use crate::member::Work;
 use crate::pause::{Action, insert_action};
@@ -30,6 +31,10 @@ pub(crate) struct InputCursor(Mutex<Place>);
 struct Place {
     after: (Vec<u8>, Vec<u8>),
     unreadable: BTreeSet<i64>,
+    /// Among those that wait for a program: the last one's, and its arrival.
+    served_to: (Vec<u8>, i64),
+    /// What has come to workflows that have ended.
+    ended: BTreeSet<i64>,
 }
 
 impl InputCursor {
@@ -39,6 +44,24 @@ impl InputCursor {
         if place.unreadable.len() < NOTED_MAX {
             place.unreadable.insert(rowid);
         }
+    }
+
+    /// Where the upkeep is among those that wait for a program.
+    pub(super) fn served_to(&self) -> (Vec<u8>, i64) {
+        self.lock().served_to.clone()
+    }
+
+    /// So far it has come, and has met these of workflows that have ended.
+    pub(super) fn met(&self, served_to: (Vec<u8>, i64), ended: Vec<i64>) {
+        let mut place = self.lock();
+        place.served_to = served_to;
+        let room = NOTED_MAX.saturating_sub(place.ended.len());
+        place.ended.extend(ended.into_iter().take(room));
+    }
+
+    /// Takes one of those that were met.
+    pub(super) fn next_ended(&self) -> Option<i64> {
+        self.lock().ended.pop_first()
     }
 
     fn lock(&self) -> MutexGuard<'_, Place> {
@@ -89,7 +112,8 @@ impl Work for Keep {
             return Ok(None);
         }
         self.go_on(&page, more);
-        Ok(Some(Kept { more, ..Kept::default() }))
+        let ended = ended::meet(store, &self.cursor, self.limit)?;
+        Ok(Some(Kept { ended, more, ..Kept::default() }))
     }
 
     fn run(&self, group: &mut Group<'_>) -> rusqlite::Result<Kept> {
@@ -116,6 +140,7 @@ impl Work for Keep {
             }
         }
         self.go_on(&page, more);
+        kept.ended = ended::meet(group.connection, &self.cursor, self.limit)?;
         kept.more = more || !self.cursor.lock().unreadable.is_empty();
         Ok(kept)
     }
@@ -158,9 +183,11 @@ impl Keep {
                 _ => Todo::Nothing,
             });
         }
-        let is_start = lossy(row, 3)?.as_deref() == Some(InputKind::Start.name());
+        if let Some((_, _, InputKind::Start, name)) = read {
+            return Ok(Todo::Adopt(name));
+        }
         let old = time(row, 6)?.is_some_and(|at| at.plus(self.orphans_after) <= now);
-        if is_start || !old || starts.wait(&stored(row, 1)?.unwrap_or_default())? {
+        if !old || starts.wait(&stored(row, 1)?.unwrap_or_default())? {
             return Ok(Todo::Nothing);
         }
         let text = |at| Ok::<_, rusqlite::Error>(lossy(row, at)?.unwrap_or_default());

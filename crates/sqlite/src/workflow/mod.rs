@@ -4,6 +4,7 @@
 //! one that cannot go on costs no look at those that can. Does not: decide anything.
 
 pub(crate) mod due;
+mod ended;
 pub(crate) mod hand;
 pub(crate) mod input;
 pub(crate) mod keep;

@@ -2,7 +2,7 @@
 
 use counterfoil_core::domain::Span;
 use counterfoil_core::domain::workflow::Status;
-use counterfoil_core::port::workflow::{Aside, DueFrom, Quarantine, WorkflowFilter};
+use counterfoil_core::port::workflow::{Aside, Dropped, DueFrom, Quarantine, WorkflowFilter};
 use counterfoil_core::port::{Actor, Workflows as _};
 use counterfoil_sqlite::SqliteStore;
 use rusqlite::Connection;
@@ -110,6 +110,44 @@ async fn what_cannot_be_read_is_left_out_and_set_aside() {
     let kept = store.keep_inputs(3, Span::from_secs(60)).await.unwrap();
     assert_eq!((served(), kept.adopted), (1, 0));
     assert_eq!(ids(&store).await, ["s"]);
+}
+
+/// The story: a start whose id was no UTF-8 stood in no list, and could not be taken away; a signal
+/// of such a name was shown as set aside, and `drop` said that a runner decided it.
+#[tokio::test]
+async fn what_cannot_be_read_is_listed_and_taken_away() {
+    let (folder, store) = fresh();
+    let stranger = Connection::open(folder.path().join("s.db")).unwrap();
+    let write = |values: &str| stranger.execute(&format!("{INSERT}{values}"), []).unwrap();
+    let actor = || Actor { name: "ann".into(), reason: "nobody can read it".into() };
+    write("('t', 'start', 'start', 'trip', NULL)");
+    assert_eq!(store.steps(vec![start("t", 0)]).await.unwrap(), [Ok(())]);
+    write("('t', 'go', 'signal', CAST(x'fe' AS TEXT), NULL), ('t', 'fine', 'signal', 'go', NULL)");
+    write("('a', CAST(x'fe' AS TEXT), 'start', 'trip', NULL)");
+    write("('b', CAST(x'61ff' AS TEXT), 'start', 'trip', NULL)");
+    write("(CAST(x'63fe' AS TEXT), 'start', 'start', 'trip', NULL)");
+    assert_eq!(ids(&store).await, ["fine"]);
+    store.keep_inputs(10, Span::from_secs(60)).await.unwrap();
+    let orphans = store.waiting_inputs(None, None, 10).await.unwrap();
+    let told: Vec<_> = orphans.iter().map(|one| (one.stream.as_str(), one.id.as_str())).collect();
+    assert_eq!(told, [("a", "\u{fffd}"), ("b", "a\u{fffd}"), ("c\u{fffd}", "start")]);
+    let waiting = WorkflowFilter { is_waiting: true, limit: 10, ..WorkflowFilter::default() };
+    assert_eq!(store.workflows(waiting).await.unwrap(), []);
+    let drop = async |of: &str, id: &str| store.drop_input(&stream(of), id, actor()).await.unwrap();
+    assert_eq!(drop("t", "fine").await, Dropped::Served);
+    assert_eq!(drop("t", "go").await, Dropped::Done);
+    assert_eq!(drop("a", "b\u{fffd}").await, Dropped::Unknown);
+    assert_eq!(drop("a", "\u{fffd}").await, Dropped::Done);
+    assert_eq!(drop("c\u{fffd}", "start").await, Dropped::Done);
+    // What is left grows too old; it never was a start.
+    std::thread::sleep(std::time::Duration::from_millis(3));
+    let kept = store.keep_inputs(10, Span::ZERO).await.unwrap();
+    assert_eq!((kept.adopted, kept.expired), (0, 1));
+    assert_eq!(store.waiting_inputs(None, None, 10).await.unwrap(), []);
+    let acts = "SELECT group_concat(verb || ' ' || about, ', ') FROM counterfoil_operator_action";
+    let acts: String = stranger.query_row(acts, [], |row| row.get(0)).unwrap();
+    let all = "input drop t, input drop a, input drop c\u{fffd}, input expire b";
+    assert_eq!(acts, all);
 }
 
 #[tokio::test]

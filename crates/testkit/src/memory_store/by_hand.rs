@@ -24,7 +24,8 @@ impl Rows {
         let at = (stream.to_string(), id.to_owned());
         let Some(input) = self.inputs.get(&at) else { return Dropped::Unknown };
         let row = self.streams.get(stream.as_str());
-        let is_served = row.is_some_and(|row| row.status != Status::Quarantined);
+        let is_served =
+            input.workflow.is_some() && row.is_some_and(|row| row.status != Status::Quarantined);
         let kind = input.kind.name();
         if let Some(refused) = Dropped::refused(kind, is_served) {
             return refused;

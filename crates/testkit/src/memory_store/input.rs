@@ -7,8 +7,8 @@ use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to,
 use counterfoil_core::domain::{Digest, Event, EventRow, Micros, Span, Stream};
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
-    Behind, DueFrom, DueInput, DueLists, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept, NewInput,
-    Placed, ReceiptRead, WaitingInput, expire_reason,
+    Behind, DUE_BYTES, DueFrom, DueInput, DueLists, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept,
+    NewInput, Placed, ReceiptRead, WaitingInput, ended_max, expire_reason,
 };
 
 use super::rows::{InputEntry, InputId, Rows, StreamEntry};
@@ -164,13 +164,36 @@ impl Rows {
             due.iter().partition(|(_, input)| input.due_at.is_none());
         let first = |of: &[(&InputId, &InputEntry)]| {
             // As a database reads: no more than a page.
-            let placed = of.iter().take(from.limit).filter_map(placed);
-            (placed.collect(), of.len() > from.limit)
+            let count = of.iter().take(from.limit).take_while(fits(DUE_BYTES)).count();
+            let placed = of.iter().take(count).filter_map(placed);
+            (placed.collect(), of.len() > count)
         };
-        let lists = DueLists::new(first(&at_once), first(&timed), from.limit);
+        let ended = self.due_at_ended(from);
+        let limit = from.limit.saturating_sub(ended.len());
+        let lists = DueLists::new(first(&at_once), first(&timed), limit);
         let behind: Vec<bool> =
             lists.questions().iter().map(|asked| stands_behind(&at_once, &timed, asked)).collect();
-        lists.page(&behind)
+        let mut page = lists.page(&behind);
+        page.extend(ended);
+        page
+    }
+
+    /// What came to workflows that have ended, by programs that the caller does not have.
+    fn due_at_ended(&self, from: &DueFrom) -> Vec<DueInput> {
+        let mut ended: Vec<_> = self.at_ended().collect();
+        ended.retain(|(_, input)| !is_of(input, &from.programs));
+        ended.sort_by_key(|(_, input)| input.arrival);
+        let some = ended.iter().take(ended_max(from.limit)).take_while(fits(DUE_BYTES));
+        some.filter_map(|(at, input)| self.due_input(at, input)).collect()
+    }
+
+    /// What waits for a program at workflows that have ended.
+    fn at_ended(&self) -> impl Iterator<Item = (&InputId, &InputEntry)> {
+        let has_ended = |row: &StreamEntry| row.status.has_ended();
+        self.inputs.iter().filter(move |(at, input)| {
+            let waits = input.workflow.is_some() && input.due_at.is_none();
+            waits && self.streams.get(&at.0).is_some_and(has_ended)
+        })
     }
 
     fn due_input(&self, (stream, id): &InputId, input: &InputEntry) -> Option<DueInput> {
@@ -243,12 +266,15 @@ impl Rows {
                 kept.expired += 1;
             }
         }
+        kept.ended = self.at_ended().take(limit).count();
         (kept, kept.adopted + kept.expired > 0)
     }
 
     /// Whether a stream has neither a row of a workflow nor a start that waits.
     fn is_orphan(&self, stream: &str) -> bool {
-        let starts = || self.inputs_of(stream).any(|(_, input)| input.kind == InputKind::Start);
+        let is_start =
+            |input: &InputEntry| input.kind == InputKind::Start && input.workflow.is_some();
+        let starts = || self.inputs_of(stream).any(|(_, input)| is_start(input));
         !self.streams.contains_key(stream) && !starts()
     }
 
@@ -287,6 +313,16 @@ fn stands_behind(
         };
         at.0 == asked.stream.as_str() && is_behind
     })
+}
+
+/// Whether the bodies before an input, and it alone beyond them, fit into so many bytes.
+fn fits(bytes: usize) -> impl FnMut(&&(&InputId, &InputEntry)) -> bool {
+    let mut held = 0;
+    move |(_, input)| {
+        let fits = held <= bytes;
+        held += input.body.as_deref().map_or(0, <[u8]>::len);
+        fits
+    }
 }
 
 fn is_of(input: &InputEntry, programs: &[Program]) -> bool {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use counterfoil_core::domain::event::EVENT_PAGE_BYTES;
 use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::domain::{
     Command, CommandId, CommandRefused, Contract, Destination, Digest, Event, EventRow, IdRefused,
@@ -172,6 +173,17 @@ impl Rows {
         let from = (stream.to_string(), after.saturating_add(1));
         let all = from..=(stream.to_string(), i64::MAX);
         self.events.range(all).take(limit).map(|(_, event)| event.clone()).collect()
+    }
+
+    pub(super) fn load_page(&self, stream: &Stream, after: i64, limit: usize) -> Vec<EventRow> {
+        let mut held = 0;
+        let mut page = self.load(stream, after, limit);
+        page.retain(|event| {
+            let fits = held < EVENT_PAGE_BYTES;
+            held += event.bytes();
+            fits
+        });
+        page
     }
 
     pub(super) fn declare(

@@ -3,7 +3,7 @@
 //! Guarantees: each method is one step. Does not: decide or keep rows; the files beside it do.
 
 use counterfoil_core::domain::workflow::Program;
-use counterfoil_core::domain::{Digest, Micros, OutboxRow, Span, Stream};
+use counterfoil_core::domain::{Digest, EventRow, Micros, OutboxRow, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
     Aside, Carried, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept,
@@ -41,6 +41,15 @@ impl Workflows for MemoryStore {
             let row = rows.streams.get(stream.as_str()).map(StreamEntry::standing);
             (row, rows.snapshots.get(&at).cloned())
         })
+    }
+
+    async fn load_page(
+        &self,
+        stream: &Stream,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        self.read(|rows, _| rows.load_page(stream, after, limit))
     }
 
     async fn steps(&self, steps: Vec<Step>) -> Result<Vec<Result<(), StepRefused>>, StoreError> {

@@ -36,9 +36,9 @@ impl<S: Workflows> Builder<S> {
         self
     }
 
-    /// These programs in place of those given so far.
+    /// These programs in place of those given so far, and of what was refused of them.
     pub fn programs(mut self, programs: Programs) -> Self {
-        self.programs = programs;
+        (self.programs, self.refused) = (programs, None);
         self
     }
 

@@ -1,7 +1,11 @@
 //! Brings a workflow into memory: from its snapshot and the events after it, page by page.
+//!
+//! Guarantees: however long events are, no more of them than a page is in memory, and of a loaded
+//! workflow that waits to be decided a few alone. Does not: bound the state; programs do.
 
 use std::sync::Arc;
 
+use counterfoil_core::domain::event::is_last_page;
 use counterfoil_core::domain::workflow::Program;
 use counterfoil_core::domain::{EventRow, Stream};
 use counterfoil_core::port::Workflows;
@@ -15,6 +19,9 @@ use crate::programs::Programs;
 
 /// How many events are read at once.
 const PAGE: usize = 500;
+/// The last page is folded at once where it has so many bytes: 64 KiB. Many workflows may be loaded
+/// before the first of them is decided.
+const TAIL_BYTES: usize = 64 * 1024;
 
 /// What loading needs.
 pub(super) struct Loader<'a, S> {
@@ -55,10 +62,11 @@ impl<S: Workflows> Loader<'_, S> {
         let mut events_read = 0;
         loop {
             let after = instance.head;
-            let page = self.store.load(stream, after, PAGE).await;
+            let page = self.store.load_page(stream, after, PAGE).await;
             let page = page.map_err(Failed::store("loading events"))?;
             events_read += page.len() as u64;
-            if page.len() < PAGE {
+            let is_last = is_last_page(&page, PAGE);
+            if is_last && page.iter().map(EventRow::bytes).sum::<usize>() <= TAIL_BYTES {
                 return Ok(Loaded { instance: Ok(instance), tail: page, events_read });
             }
             let fold = self.decider.run(move |marker| {
@@ -70,6 +78,9 @@ impl<S: Workflows> Loader<'_, S> {
                 Ok(instance) => instance,
                 Err(why) => return Ok(Loaded::broken(why)),
             };
+            if is_last {
+                return Ok(Loaded { instance: Ok(instance), tail: Vec::new(), events_read });
+            }
         }
     }
 

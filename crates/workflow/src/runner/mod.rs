@@ -143,6 +143,7 @@ impl<S: Workflows> Runner<S> {
             ahead: None,
             is_told_in_vain: false,
             keep_at: Instant::now(),
+            met_at: None,
             is_idle: false,
             failures: 0,
             seed: Seed(0),
@@ -172,6 +173,9 @@ struct Work<S> {
     /// Of what is due, nothing can be decided.
     is_told_in_vain: bool,
     keep_at: Instant,
+    /// How many steps were written when inputs of workflows that have ended were last met: where
+    /// none was since, they cannot be taken.
+    met_at: Option<u64>,
     /// `Idle` was told and nothing was decided since.
     is_idle: bool,
     failures: u32,
@@ -348,8 +352,8 @@ impl<S: Workflows> Work<S> {
         DueFrom { programs, owner, limit: self.options.batch }
     }
 
-    /// Gives orphans their workflow and takes old ones away, once a second or at once. Whether
-    /// there is more to do now.
+    /// Gives orphans their workflow and takes old ones away, and meets what came to workflows that
+    /// have ended, once a second or at once. Whether there is more to do now.
     async fn keep(&mut self, at_once: bool) -> Result<bool, Failed> {
         let now = Instant::now();
         if !at_once && now < self.keep_at {
@@ -362,7 +366,9 @@ impl<S: Workflows> Work<S> {
             let (adopted, expired) = (kept.adopted, kept.expired);
             self.observer.notice(&Notice::Kept { adopted, expired });
         }
-        Ok(kept.adopted > 0 || kept.more)
+        let is_met = kept.ended > 0 && self.met_at != Some(self.end.steps);
+        self.met_at = (kept.ended > 0).then_some(self.end.steps);
+        Ok(kept.adopted > 0 || kept.more || is_met)
     }
 
     /// How long the store is left alone; an error where that would not help.

@@ -49,7 +49,7 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
                 let why = if reason.is_empty() { "no reason was given" } else { reason };
                 self.turn_back(format!("cancelled: {why}"));
             }
-            What::Cancel { .. } => {}
+            What::Cancel { .. } => self.cancel_open(),
         }
     }
 
@@ -281,10 +281,7 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
     }
 
     fn turn_back(&mut self, reason: String) {
-        // What nobody has seen yet need not be waited for; its receipt says whether that was so.
-        for label in self.state.open.clone() {
-            self.change(|decision| decision.cancel(label));
-        }
+        self.cancel_open();
         let is_final = |label: &String| self.saga.step_of(label).is_some_and(Step::is_final);
         if self.state.open.iter().any(is_final) {
             return;
@@ -295,6 +292,14 @@ impl<T: Serialize + DeserializeOwned> Turn<'_, T> {
             self.change(|decision| decision.unset(timer));
         }
         self.go_on();
+    }
+
+    /// What nobody has seen yet need not be waited for; its receipt says whether that was so. Of
+    /// what was being sent as the saga turned back, a later cancel may find that nobody saw it.
+    fn cancel_open(&mut self) {
+        for label in self.state.open.clone() {
+            self.change(|decision| decision.cancel(label));
+        }
     }
 
     fn go_back(&mut self, reason: &str) {

@@ -37,6 +37,10 @@ pub const UNDONE: &str = "undone";
 /// What a person signals to ask for a refused undo once more; body `{"step": …}`.
 pub const UNDO_AGAIN: &str = "undo_again";
 
+/// The longest deadline: 100 years. One that is past what a column holds sets each workflow aside
+/// as it comes to it.
+const WITHIN_MAX: Span = Span::from_secs(100 * 366 * 86_400);
+
 /// Why a step that cannot be undone is refused elsewhere than at the end.
 const FINAL: &str = "cannot be undone, so it must be the last step, alone: give it an `undo`, or \
     `nothing_to_undo`";
@@ -103,7 +107,8 @@ impl<T> Saga<T> {
     /// # Panics
     /// If a step of this label is in the saga, or the label begins with `undo:`: a receipt could
     /// not say which it is of. If the label is empty, has control characters, or more than 250
-    /// bytes, 195 with a deadline. If a step before it cannot be undone.
+    /// bytes, 195 with a deadline. If its deadline is more than 100 years away. If a step before it
+    /// cannot be undone.
     #[must_use]
     pub fn step(self, step: Step<T>) -> Self {
         self.group(vec![step])
@@ -126,6 +131,7 @@ impl<T> Saga<T> {
             );
             let (max, timer) = (LABEL_BYTES_MAX - UNDO.len(), step.within.map(|_| STEP_TIMER));
             self.must_fit("the label", &step.label, (max, timer));
+            self.must_come(&format!("the deadline of {}", step.label), step.within);
             let is_plain = !step.label.starts_with(UNDO);
             assert!(is_plain, "saga {}: a label may not begin with {UNDO}", self.name);
             let is_alone = !step.is_final() || steps.len() == 1;
@@ -146,8 +152,8 @@ impl<T> Saga<T> {
     ///
     /// # Panics
     /// If the saga waits for a signal of this name already: the first one would end both waits. If
-    /// the name is empty, has control characters, or more than 195 bytes. If a step before it
-    /// cannot be undone.
+    /// the name is empty, has control characters, or more than 195 bytes. If the time is more than
+    /// 100 years. If a step before it cannot be undone.
     #[must_use]
     pub fn wait(self, signal: impl Into<String>, within: Span) -> Self {
         self.wait_at_most(signal.into(), Some(within))
@@ -166,6 +172,7 @@ impl<T> Saga<T> {
         let name = &self.name;
         let timer = within.map(|_| WAIT_TIMER);
         self.must_fit("the signal", &signal, (INPUT_NAME_BYTES_MAX, timer));
+        self.must_come(&format!("the wait for {signal}"), within);
         let mut waits = self.stages.iter().filter_map(|stage| match stage {
             Stage::Wait { signal, .. } => Some(signal),
             Stage::Group(_) => None,
@@ -189,10 +196,21 @@ impl<T> Saga<T> {
 
     /// The whole of it must be through so long after its start, else it is undone. Default: no
     /// deadline.
+    ///
+    /// # Panics
+    /// If it is more than 100 years away.
     #[must_use]
-    pub const fn within(mut self, within: Span) -> Self {
+    pub fn within(mut self, within: Span) -> Self {
+        self.must_come("its deadline", Some(within));
         self.within = Some(within);
         self
+    }
+
+    /// Refuses a time that no column holds, before a workflow comes to it.
+    fn must_come(&self, what: &str, within: Option<Span>) {
+        let is_near = within.is_none_or(|within| within <= WITHIN_MAX);
+        let name = &self.name;
+        assert!(is_near, "saga {name}: {what} is more than 100 years away; leave it out for none");
     }
 
     fn steps(&self) -> impl Iterator<Item = &Step<T>> {

@@ -226,6 +226,40 @@ fn a_step_that_cannot_be_undone_is_the_last() {
     let _ = trip().wait("receipt", Span::from_secs(1));
 }
 
+/// The story: a command was being sent as the saga turned back, so it could not be cancelled; the
+/// attempt reached nobody, and it was tried until its horizon, whatever a person asked for.
+#[test]
+fn a_cancel_on_the_way_back_is_asked_of_what_is_open_once_more() {
+    let mut told = Told::begun();
+    told.done("lock");
+    let cancel = || What::Cancel { reason: "too dear".into() };
+    assert_eq!(told.hear(cancel()).cancel, ["flight", "hotel"]);
+    let again = told.hear(cancel());
+    assert_eq!((again.cancel, again.events.len()), (vec!["flight".into(), "hotel".into()], 0));
+    assert_eq!(labels(&told.receipt("hotel", ReceiptOutcome::Cancelled)), NONE);
+    assert_eq!(told.hear(cancel()).cancel, ["flight"]);
+    // An undo under way is never taken back.
+    assert_eq!(labels(&told.receipt("flight", ReceiptOutcome::Cancelled)), ["undo:lock"]);
+    assert_eq!(told.hear(cancel()), Decision::none());
+}
+
+#[test]
+fn a_deadline_that_no_column_holds_is_refused() {
+    let builds = |within: Span, build: &dyn Fn(Saga<Value>, Span) -> Saga<Value>| {
+        let build = std::panic::AssertUnwindSafe(|| build(Saga::new("s"), within));
+        std::panic::catch_unwind(build).is_ok()
+    };
+    let years = |years: i64| Span::from_secs(years * 365 * 86_400);
+    for (within, fits) in
+        [(years(100), true), (years(300), false), (Span::from_micros(i64::MAX), false)]
+    {
+        assert_eq!(builds(within, &|saga, within| saga.wait("go", within)), fits, "{within:?}");
+        assert_eq!(builds(within, &|saga, within| saga.within(within)), fits, "{within:?}");
+        let step = |saga: Saga<Value>, within| saga.step(ask("lock").within(within));
+        assert_eq!(builds(within, &step), fits, "{within:?}");
+    }
+}
+
 /// The second wait was over as soon as it began, by the signal that had ended the first.
 #[test]
 #[should_panic(expected = "waits for approve twice")]

@@ -128,7 +128,7 @@ impl<'w, W: Write + Send> Export<'w, W> {
         let mut begins = Some(Line::Workflow { stream: stream_text, program: program_text, head });
         let (mut after, mut issued_after) = (0, (0, -1));
         while after < head {
-            let mut events = store.load(stream, after, PAGE).await?;
+            let mut events = store.load_page(stream, after, PAGE).await?;
             events.retain(|event| event.seq <= head);
             bodies.read(&mut events)?;
             if let Some(Archived { seq, file }) = Archived::among(&events) {

@@ -15,6 +15,7 @@ mod saved;
 
 use std::fmt;
 
+use counterfoil_core::domain::event::is_last_page;
 use counterfoil_core::domain::workflow::{Program, Status};
 use counterfoil_core::domain::{EventRow, Stream};
 use counterfoil_core::port::bodies::{NoFiles, ReadBodies};
@@ -212,7 +213,7 @@ async fn one<S: Workflows>(
     }
     let (mut after, mut issued_after) = (0, (0, -1));
     loop {
-        let mut events = store.load(&stream, after, PAGE).await?;
+        let mut events = store.load_page(&stream, after, PAGE).await?;
         bodies.read(&mut events)?;
         let Some(last) = events.last() else { break };
         after = last.seq;
@@ -312,9 +313,10 @@ pub async fn state_at_from<S: Workflows>(
         Err(why) => return Ok(Some(Err(why))),
     };
     loop {
-        let mut events: Vec<EventRow> = store.load(stream, instance.head, PAGE).await?;
+        let mut events: Vec<EventRow> = store.load_page(stream, instance.head, PAGE).await?;
+        let is_last = is_last_page(&events, PAGE);
         bodies.read(&mut events)?;
-        let is_last = events.len() < PAGE || events.last().is_some_and(|event| event.seq >= seq);
+        let is_last = is_last || events.last().is_some_and(|event| event.seq >= seq);
         for event in events.iter().filter(|event| event.seq <= seq) {
             if let Err(why) = instance.fold(event) {
                 return Ok(Some(Err(why)));

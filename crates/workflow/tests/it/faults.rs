@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use counterfoil_core::domain::workflow::Status;
+use counterfoil_core::domain::workflow::{InputKind, Status};
 use counterfoil_core::domain::{Command, Event, ReceiptOutcome};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::store::Append;
 use counterfoil_core::port::workflow::{Dropped, EndedByHand};
 use counterfoil_testkit::{Fault, MemoryStore, StepsFault};
+use counterfoil_workflow::Programs;
 use counterfoil_workflow::runner::Options;
 
 use super::programs::{Fragile, Order, Tally};
@@ -143,6 +144,24 @@ async fn a_generated_id_that_stands_sets_the_workflow_aside_on_that_very_input<S
     assert_eq!(input, "s1");
     assert_eq!(scene.events("t-1").await.len(), 3, "what came before is written");
     assert_eq!(scene.status("t-2").await, Some(Status::Running));
+
+    // A retry alone meets it again; the way out is the one that the reason names.
+    retry(&scene, "t-1").await;
+    assert_eq!(scene.idle(Tally::new()).await.quarantined, 1);
+    assert!(reason.contains("`counterfoil show t-1:5:0`"), "{reason}");
+    assert!(reason.contains("send an input that issues nothing"), "{reason}");
+    for input in ["s1", "s2", "s3"] {
+        let actor = Actor { name: "ann".into(), reason: "its id is taken".into() };
+        let gone = scene.store.drop_input(&stream("t-1"), input, actor).await.unwrap();
+        assert_eq!(gone, Dropped::Done);
+    }
+    scene.send("t-1", "nudge", InputKind::Cancel, "cancel", "").await;
+    scene.signals("t-1", (1..4).map(|n| format!("s{n}"))).await;
+    retry(&scene, "t-1").await;
+    let end = scene.idle(Tally::new()).await;
+    assert_eq!((end.inputs, end.quarantined), (4, 0), "{end:?}");
+    let issued: Vec<_> = scene.issued("t-1").await.iter().map(|one| one.seq).collect();
+    assert_eq!(issued, [3, 6, 8, 10]);
 }
 
 async fn a_start_in_a_services_own_stream_is_taken_away_and_the_stream_left_as_it_is<S: Whole>(
@@ -220,6 +239,11 @@ async fn options_and_programs_that_break_a_rule_are_refused_by_name() {
     let twice = refused(scene.runner().workflow(Order).workflow(Order));
     assert_eq!(twice.0, "CF1202");
     assert!(twice.1.contains("order/1 is given twice"), "{}", twice.1);
+    // What takes the place of all takes that of what was refused, but not of what follows.
+    let twice = || scene.runner().workflow(Order).workflow(Order);
+    let one = || Programs::new().with(Order).unwrap();
+    assert!(twice().programs(one()).build().is_ok());
+    assert_eq!(refused(twice().programs(one()).workflow(Order)).0, "CF1202");
     let options = [
         Options::default().batch(0),
         Options::default().batch(10_001),

@@ -3,16 +3,19 @@
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::workflow::{InputKind, Status};
 use counterfoil_core::domain::{CommandId, ReceiptOutcome, Span};
-use counterfoil_workflow::{Saga, Step, Unnamed};
+use counterfoil_workflow::verify::state_at;
+use counterfoil_workflow::{Programs, Saga, Step, Unnamed};
 use serde_json::Value;
 
-use super::scene::{Scene, Whole};
+use super::programs::Tally;
+use super::scene::{Scene, Whole, stream};
 use super::sites::{Site, on_every_store};
 
 on_every_store! {
     a_saga_hears_what_is_longer_than_a_command_may_be
     what_no_event_can_hold_is_told_and_waited_for_still
     a_long_reason_ends_a_saga_all_the_same
+    a_history_of_long_events_is_read_in_short_pages
 }
 
 const MIB: usize = 1024 * 1024;
@@ -93,4 +96,23 @@ async fn a_long_reason_ends_a_saga_all_the_same<S: Whole>(site: Site<S>) {
     let end = end.filter(|end| end.contains("\"end\"")).unwrap_or_default();
     assert!(end.len() < 70_000, "{}", end.len());
     scene.must_hold(trip()).await;
+}
+
+/// A page of long events is shorter than was asked, and is not the last one.
+async fn a_history_of_long_events_is_read_in_short_pages<S: Whole>(site: Site<S>) {
+    let scene = &site.scene;
+    scene.start("t-1", "tally").await;
+    for number in 0..10 {
+        let (id, body) = (format!("s{number}"), "x".repeat(MIB));
+        scene.send("t-1", &id, InputKind::Signal, "add", &body).await;
+    }
+    assert_eq!(scene.idle(Tally::new()).await.inputs, 11);
+    scene.signal("t-1", "last", "end").await;
+    let end = scene.idle(Tally::new()).await;
+    assert_eq!((end.inputs, end.loads, end.events_read, end.refused), (1, 1, 21, 0), "{end:?}");
+    assert_eq!(scene.status("t-1").await, Some(Status::Completed));
+    scene.must_hold(Tally::new()).await;
+    let programs = Programs::new().with(Tally::new()).unwrap();
+    let state = state_at(&scene.store, &programs, &stream("t-1"), None).await.unwrap();
+    assert_eq!(state.unwrap().unwrap().state, 10);
 }

@@ -12,6 +12,9 @@ use crate::port::act::Actor;
 
 /// The most bytes that the body of an input may have: 16 MiB.
 pub const INPUT_BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bodies beyond so many bytes make a page of due inputs short: 8 MiB. A step of one workflow ends
+/// after half of it, so that of a long backlog little is read twice.
+pub const DUE_BYTES: usize = 8 * 1024 * 1024;
 /// The verb under which it is recorded that a workflow was taken up again: another word than that
 /// for commands, since a command may be called like a stream.
 pub const RETRY_VERB: &str = "workflow retry";
@@ -26,7 +29,8 @@ pub fn expire_reason(id: &str, kind: &str, name: &str) -> String {
     format!("input {id} ({kind}:{name}) waited for a workflow that never began")
 }
 
-/// How an input is recorded that was taken away since its stream is a service's own.
+/// How an input is recorded that was taken away since its stream is a service's own, or since
+/// another one was decided under its id.
 pub const SET_ASIDE_VERB: &str = "input set aside";
 
 /// The verb under which it is recorded that a person took an input away.
@@ -45,6 +49,27 @@ pub const END_VERB: &str = "workflow end";
 #[must_use]
 pub fn aside_reason(id: &str, kind: &str, name: &str, why: &str) -> String {
     format!("input {id} ({kind}:{name}) of a stream that is a service's own: {why}")
+}
+
+/// Why an input was taken away under whose id another one was decided, as it is recorded.
+#[must_use]
+pub fn twin_reason(id: &str, kind: &str, name: &str) -> String {
+    format!(
+        "input {id} ({kind}:{name}) has other content than what was decided under its id before \
+         it was committed: CF0304; send it under another id"
+    )
+}
+
+/// How many inputs of workflows that have ended may be in a page of `limit`.
+#[must_use]
+pub const fn ended_max(limit: usize) -> usize {
+    if limit > 4 {
+        limit / 4
+    } else if limit > 0 {
+        1
+    } else {
+        0
+    }
 }
 
 /// Who cancels a command that a decision takes back, and why.

@@ -45,6 +45,7 @@ macro_rules! workflow_suite {
                 inputs_come_by_due_time_then_arrival
                 a_timer_that_was_due_comes_before_a_later_signal
                 no_flood_lets_an_input_come_before_its_turn
+                long_bodies_make_a_page_short
                 a_limit_is_kept
                 what_nobody_serves_clogs_nothing
                 what_another_one_holds_is_left_to_it
@@ -120,6 +121,7 @@ macro_rules! workflow_suite {
                 a_quarantined_workflow_is_ended_by_a_persons_word
                 what_is_not_set_aside_is_not_ended
                 a_command_of_one_that_was_ended_goes_on
+                what_is_set_aside_is_taken_away_whatever_its_workflow_does
             }
             keeping {
                 an_orphan_is_listed_with_its_age
@@ -128,12 +130,15 @@ macro_rules! workflow_suite {
                 one_whose_workflow_came_is_adopted
                 the_upkeep_is_bounded_and_goes_on
                 upkeep_with_nothing_to_do_writes_nothing
+                what_came_to_an_ended_workflow_is_for_any_runner
+                what_came_to_many_ended_ones_is_met_a_few_at_a_time
             }
             listing {
                 workflows_are_listed_by_filter_and_cursor
                 those_whose_start_waits_are_listed
                 one_workflow_is_told
                 what_waits_is_listed_in_pages
+                long_events_make_a_page_short
             }
             leaving {
                 commands_stay_until_the_workflow_is_over

@@ -7,7 +7,7 @@ use counterfoil_core::port::{Store, Workflows};
 
 use super::WorkflowHands;
 use super::flow::{
-    Flow, RUNNER, TRIP, approved, input, program, signal, start, started, stream, timer,
+    Flow, RUNNER, TRIP, approved, decided, input, program, signal, start, started, stream, timer,
 };
 
 pub(super) async fn a_due_input_tells_all<H: WorkflowHands>(hands: H) {
@@ -261,4 +261,30 @@ pub(super) async fn looking_writes_nothing<H: WorkflowHands>(hands: H) {
     flow.store().next_input(&[program("trip/1")]).await.unwrap();
     flow.standing(TRIP).await;
     assert_eq!(flow.scene.hands.commits().await, before);
+}
+
+/// The story: 120 signals of 4 MiB were read at once, and each look read all that were left.
+pub(super) async fn long_bodies_make_a_page_short<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.send(start(TRIP)).await;
+    let timers = vec![timer(1, "late", flow.in_secs(10))];
+    flow.commit(TRIP, 0, vec![Decision { timers, ..started() }]).await;
+    flow.begun("trip-2").await;
+    let long = "x".repeat(3 << 20);
+    let said = |of: &str, id: &str| input(of, id, InputKind::Signal, "approve", &long);
+    for (of, id) in [(TRIP, "a"), ("trip-2", "b"), (TRIP, "c"), ("trip-2", "d"), (TRIP, "e")] {
+        flow.send(said(of, id)).await;
+    }
+    flow.scene.advance(15);
+    // 8 MiB and one more; the timer waits for what the bytes hold back.
+    assert_eq!(flow.due_ids().await, ["a", "b", "c"]);
+    let decided = |id: &str| decided(id, InputKind::Signal, "approve", "long");
+    flow.commit(TRIP, 1, vec![decided("a"), decided("c")]).await;
+    assert_eq!(flow.due_ids().await, ["b", "d", "e", "timer:1:late"]);
+    let most = "x".repeat(16 << 20);
+    flow.commit("trip-2", 1, vec![decided("b"), decided("d")]).await;
+    flow.commit(TRIP, 3, vec![decided("e")]).await;
+    flow.send(input("trip-2", "most", InputKind::Signal, "approve", &most)).await;
+    flow.send(signal("trip-2", "short")).await;
+    assert_eq!(flow.due_ids().await, ["most", "timer:1:late"], "one comes, however long it is");
 }

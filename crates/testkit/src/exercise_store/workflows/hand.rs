@@ -145,3 +145,19 @@ pub(super) async fn a_command_of_one_that_was_ended_goes_on<H: WorkflowHands>(ha
     flow.sent(completed()).await;
     assert_eq!(flow.due_ids().await, ["receipt:1:0"]);
 }
+
+/// An input that nobody can read waits for nobody, though its workflow runs.
+pub(super) async fn what_is_set_aside_is_taken_away_whatever_its_workflow_does<H: WorkflowHands>(
+    hands: H,
+) {
+    let flow = Flow::new(hands).await;
+    flow.begun(TRIP).await;
+    for id in ["aside", "served"] {
+        flow.send(signal(TRIP, id)).await;
+    }
+    flow.scene.hands.set_aside(TRIP, "aside").await;
+    assert_eq!(flow.drop_input(TRIP, "served").await, Dropped::Served);
+    assert_eq!(flow.drop_input(TRIP, "aside").await, Dropped::Done);
+    assert_eq!(flow.waiting(TRIP).await, ["served"]);
+    assert_eq!(flow.changes().await, [[DROP_VERB, TRIP, "waiting", "gone"]]);
+}

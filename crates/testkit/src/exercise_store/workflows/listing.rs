@@ -1,11 +1,15 @@
 //! What people see of workflows and of what waits for them.
 
+use counterfoil_core::domain::Event;
+use counterfoil_core::domain::event::is_last_page;
 use counterfoil_core::domain::workflow::{InputKind, Status};
-use counterfoil_core::port::Workflows;
 use counterfoil_core::port::workflow::{Decision, ListedWorkflow, WorkflowFilter};
+use counterfoil_core::port::{Store as _, Workflows};
 
 use super::WorkflowHands;
-use super::flow::{Flow, TRIP, decided, input, program, signal, start, started, timer};
+use super::flow::{
+    Flow, TRIP, approved, decided, event, input, program, signal, start, started, stream, timer,
+};
 
 impl<H: WorkflowHands> Flow<H> {
     async fn list(&self, filter: WorkflowFilter) -> Vec<String> {
@@ -143,4 +147,29 @@ pub(super) async fn what_waits_is_listed_in_pages<H: WorkflowHands>(hands: H) {
     let after = Some(("orphan-1".to_owned(), "a".to_owned()));
     let rest = flow.store().waiting_inputs(None, after, 2).await.unwrap();
     assert_eq!((rest.len(), rest[0].stream.as_str()), (1, "orphan-2"));
+}
+
+/// The story: a load of 500 events at once took as much memory as they had, 16 MiB each.
+pub(super) async fn long_events_make_a_page_short<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    flow.begun(TRIP).await;
+    flow.send(signal(TRIP, "a")).await;
+    let event = |mib: usize| Event { body: vec![b'x'; mib << 20], ..event("grew") };
+    let events = [3, 3, 3, 5, 0, 0].map(event).to_vec();
+    flow.commit(TRIP, 1, vec![Decision { events, ..approved("a") }]).await;
+    let page = async |after: i64, limit: usize| {
+        let page = flow.store().load_page(&stream(TRIP), after, limit).await.unwrap();
+        let seqs: Vec<i64> = page.iter().map(|event| event.seq).collect();
+        (seqs, is_last_page(&page, limit))
+    };
+    // It ends with the event by which it has 4 MiB.
+    assert_eq!(page(0, 9).await, (vec![1, 2, 3, 4], false));
+    assert_eq!(page(4, 9).await, (vec![5, 6], false));
+    assert_eq!(page(5, 9).await, (vec![6], false));
+    assert_eq!(page(6, 9).await, (vec![7, 8], true));
+    assert_eq!(page(0, 2).await, (vec![1, 2], false));
+    assert_eq!(page(6, 2).await, (vec![7, 8], false));
+    assert_eq!(page(8, 9).await, (vec![], true));
+    let whole = flow.store().load_page(&stream(TRIP), 6, 9).await.unwrap();
+    assert_eq!(whole, flow.store().load(&stream(TRIP), 6, 9).await.unwrap());
 }
