@@ -6,9 +6,9 @@
 mod said;
 
 use counterfoil_core::domain::laws::{
-    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts,
+    AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts, UnreadableFacts,
 };
-use counterfoil_core::domain::{Micros, ReceiptOutcome};
+use counterfoil_core::domain::{Digest, Micros, ReceiptOutcome};
 use counterfoil_core::port::read::{Facts, FactsFrom};
 use futures_util::future::{try_join, try_join4};
 use tokio_postgres::Row;
@@ -126,7 +126,14 @@ impl Rows {
             command.has_outbox = true;
             command.id = string(row, 1).unwrap_or_default();
             command.erased = flag(row, 15);
-            command.outbox = row::outbox(row, 0, usize::MAX).ok();
+            match row::outbox(row, 0, usize::MAX) {
+                Ok(outbox) => command.outbox = Some(outbox),
+                Err(why) => {
+                    let destination = string(row, 5).unwrap_or_default();
+                    let body = row::bytes(row, 8).map(Digest::of);
+                    command.unreadable = Some(UnreadableFacts { why, destination, body });
+                }
+            }
         });
         each(deliveries, commands, |row, command| {
             command.delivery = Some(DeliveryFacts {

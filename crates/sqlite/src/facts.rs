@@ -5,9 +5,10 @@
 
 use counterfoil_core::domain::laws::{
     AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, ReceiptFacts, RestoreFacts,
+    UnreadableFacts,
 };
 use counterfoil_core::domain::workflow::receipt_input;
-use counterfoil_core::domain::{Micros, ReceiptOutcome};
+use counterfoil_core::domain::{Digest, Micros, ReceiptOutcome};
 use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
 use rusqlite::{Connection, Row, params};
@@ -81,7 +82,14 @@ fn read_range(
         command.has_outbox = true;
         command.id = lossy(row, 1)?.unwrap_or_default();
         command.erased = row.get(15)?;
-        command.outbox = row::outbox(row, 0, usize::MAX)?.ok();
+        match row::outbox(row, 0, usize::MAX)? {
+            Ok(outbox) => command.outbox = Some(outbox),
+            Err(why) => {
+                let destination = lossy(row, 5)?.unwrap_or_default();
+                let body = row::bytes(row, 8)?.map(Digest::of);
+                command.unreadable = Some(UnreadableFacts { why, destination, body });
+            }
+        }
         Ok(())
     })?;
     each(store, Sql::FactsDelivery, range, commands, |row, command| {
@@ -217,6 +225,7 @@ fn add_people_and_tombstones(
     if store.prepare_cached(Sql::ActionAny.text())?.exists([])? {
         let mut clearing = store.prepare_cached(Sql::ActionClearing.text())?;
         let mut redelivered = store.prepare_cached(Sql::ActionRedelivered.text())?;
+        let mut erased = store.prepare_cached(Sql::ActionErased.text())?;
         let restores = restores(store)?;
         for command in commands.iter_mut() {
             let mut acts = clearing.query([&command.id])?;
@@ -231,6 +240,9 @@ fn add_people_and_tombstones(
             let reopened = reopened.map(|outcome| Ok(outcome?.unwrap_or_default()));
             command.reopened = reopened.collect::<rusqlite::Result<_>>()?;
             command.restores.clone_from(&restores);
+            if command.erased {
+                command.has_erase = erased.query_row([&command.id], |row| row.get(0))?;
+            }
         }
     }
     if store.prepare_cached(Sql::ArchivedAny.text())?.exists([])? {

@@ -93,11 +93,17 @@ impl<'c> Group<'c> {
         (self.tally, self.clock_moves) = (mark.tally, mark.clock_moves);
     }
 
-    /// Writes what was counted.
-    pub(crate) fn finish(mut self) -> rusqlite::Result<()> {
+    /// Writes what was counted so far.
+    pub(crate) fn flush(&mut self) -> rusqlite::Result<()> {
         for (destination, outcome, count) in std::mem::take(&mut self.tally) {
             self.sql(Sql::TallyAdd)?.execute(params![destination, outcome.name(), count])?;
         }
+        Ok(())
+    }
+
+    /// Writes what was counted.
+    pub(crate) fn finish(mut self) -> rusqlite::Result<()> {
+        self.flush()?;
         if self.clock_moves {
             let now = self.now.get();
             self.sql(Sql::ClockSave)?.execute([now])?;

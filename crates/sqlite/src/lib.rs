@@ -41,6 +41,7 @@ mod row;
 mod schema;
 mod seal;
 mod settle;
+mod spelled;
 mod sql;
 mod store;
 mod sweep;

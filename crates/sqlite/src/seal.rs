@@ -11,7 +11,9 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 use crate::group::Group;
 use crate::member::Work;
 use crate::pause::{Action, insert_action};
+use crate::read::status::totals;
 use crate::row::{int, lossy, time};
+use crate::spelled::Unspelled;
 use crate::sql::Sql;
 
 /// The seal that stands.
@@ -51,10 +53,27 @@ pub(crate) fn turn(group: &mut Group<'_>, change: Option<&SealChange>) -> rusqli
     }
 }
 
+/// Adds to every tally what it lacks of what receipts and tombstones say.
+fn recount(group: &mut Group<'_>) -> rusqlite::Result<()> {
+    // What others of this commit have ended is in their receipts already.
+    group.flush()?;
+    for totals in totals(group.connection)? {
+        let destination = Unspelled::of(&totals.destination);
+        let wrong = totals.tally.iter().filter(|(_, count, found)| count != found);
+        for (outcome, count, found) in wrong {
+            let add = params![destination, Unspelled::of(outcome), found - count];
+            group.sql(Sql::TallyAdd)?.execute(add)?;
+        }
+    }
+    Ok(())
+}
+
 /// A seal alone, or with the record of who gave up the one before.
 pub(crate) struct Sealing {
     pub(crate) change: SealChange,
     pub(crate) reseal: Option<Actor>,
+    /// With every tally as receipts and tombstones say.
+    pub(crate) recount: bool,
 }
 
 impl Work for Sealing {
@@ -71,6 +90,9 @@ impl Work for Sealing {
             let action = Action { verb: "reseal", about: "store", actor: &actor.name };
             let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
             insert_action(group, &action, reason, (Some("sealed"), "sealed anew"))?;
+        }
+        if self.recount && written {
+            recount(group)?;
         }
         Ok(written)
     }
@@ -95,7 +117,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (own, _) = crate::connection::init(&folder.path().join("s.db"), None).unwrap();
         let change = |seal: &str| SealChange { version: 0, seal: seal.into() };
-        let sealing = |seal: &str| Sealing { change: change(seal), reseal: None };
+        let sealing = |seal: &str| Sealing { change: change(seal), reseal: None, recount: false };
         let (ours, theirs) = (sealing("ours"), sealing("theirs"));
         assert_eq!(ours.stands(&own, &true).unwrap(), Some(false));
         let mut group = Group::new(&own, Micros::EARLIEST);

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::group::Group;
 use crate::row::{Bytes32, count, digest, lossy};
+use crate::spelled::{self, Unspelled};
 use crate::sql::Sql;
 
 /// What will stay of this command; `None` where it has no receipt, no digest of its body is known,
@@ -75,13 +76,14 @@ pub(crate) fn after(
 ) -> rusqlite::Result<Vec<Tombstone>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut page = store.prepare_cached(Sql::ArchivedAfter.text())?;
-    page.query_map(params![after, limit], read)?.collect()
+    page.query_map(params![after.map(Unspelled::of), limit], read)?.collect()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
     let text = |at| Ok::<_, rusqlite::Error>(lossy(row, at)?.unwrap_or_default());
     Ok(Tombstone {
-        command_id: text(0)?,
+        // Bytes that are none of an id must not stop the pages, which go on after it.
+        command_id: spelled::column(row, 0)?,
         destination: text(1)?,
         kind: text(2)?,
         ordering_key: lossy(row, 3)?,

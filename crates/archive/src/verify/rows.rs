@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_core::domain::EventRow;
 use counterfoil_core::port::bodies::{Bodies, Place};
+use counterfoil_core::port::store::StoreError;
 
 use super::file::Checked;
 use super::finding::{Findings, code};
@@ -62,7 +63,7 @@ async fn each<S: Bodies>(
     loop {
         let page = store.archived_bodies(after.clone(), PAGE).await?;
         let Some(last) = page.last() else { return Ok(()) };
-        after = Some(place(last));
+        after = goes_on(&after, place(last))?;
         for event in page {
             let place = place(&event);
             if let Some(archived) = event.archived {
@@ -70,6 +71,16 @@ async fn each<S: Bodies>(
             }
         }
     }
+}
+
+/// Where the next page begins: a store whose pages stand still would be read for ever.
+pub(super) fn goes_on<T: PartialEq>(after: &Option<T>, last: T) -> Result<Option<T>, StoreError> {
+    if after.as_ref() == Some(&last) {
+        let stands = "its pages of what is archived do not go on, so not all of it was looked at: \
+                      run `audit --full`, which names a row that was changed by hand";
+        return Err(StoreError::Broken(stands.into()));
+    }
+    Ok(Some(last))
 }
 
 /// The events that name the file, and have no line in it.
@@ -95,4 +106,17 @@ async fn without_line<S: Bodies>(
 
 fn place(event: &EventRow) -> Place {
     (event.stream.to_string(), event.seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `archive --verify` ran for ever over a page that came again and again.
+    #[test]
+    fn a_page_that_comes_again_ends_it() {
+        assert_eq!(goes_on(&None, 1).unwrap(), Some(1));
+        assert_eq!(goes_on(&Some(1), 2).unwrap(), Some(2));
+        assert!(matches!(goes_on(&Some(2), 2), Err(StoreError::Broken(_))));
+    }
 }

@@ -9,6 +9,7 @@ use counterfoil_core::port::archive::{Archive, Tombstone};
 
 use super::file::Checked;
 use super::finding::{Findings, code};
+use super::rows::goes_on;
 use crate::error::ArchiveError;
 use crate::line::decode;
 use crate::lines::Lines;
@@ -57,7 +58,7 @@ async fn each<S: Archive>(store: &S, mut told: impl FnMut(Tombstone)) -> Result<
     loop {
         let page = store.tombstones(after.as_deref(), PAGE).await?;
         let Some(last) = page.last() else { return Ok(()) };
-        after = Some(last.command_id.clone());
+        after = goes_on(&after, last.command_id.clone())?;
         page.into_iter().for_each(&mut told);
     }
 }

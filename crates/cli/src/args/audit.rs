@@ -24,8 +24,8 @@ pub(crate) struct Audit {
     /// checks everything
     #[arg(long)]
     pub(crate) mend: bool,
-    /// Seal what stands, although rows that were sealed are gone, changed or new, if nothing else
-    /// is wrong: says which, and ends with 1; checks everything
+    /// Seal what stands, although rows that were sealed are gone, changed or new, and count tallies
+    /// anew, if nothing else is wrong: says which, and ends with 1; checks everything
     #[arg(long)]
     pub(crate) reseal: bool,
     /// With --mend or --reseal: who does so, for the books. Default: the user of the operating

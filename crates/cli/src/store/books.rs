@@ -2,12 +2,13 @@
 //!
 //! Guarantees: each method goes to the open store as it is. Does not: decide anything.
 
-use counterfoil_core::domain::EventRow;
 use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
+use counterfoil_core::port::seal::{
+    Arrived, Audited, EventRead, FlowsFrom, Horizon, InputPage, Sealed,
+};
 use counterfoil_core::port::store::StoreError;
 
 use super::{OpenStore, each};
@@ -29,7 +30,7 @@ impl Audited for OpenStore {
         &self,
         after: Option<(String, i64)>,
         limit: usize,
-    ) -> Result<Vec<EventRow>, StoreError> {
+    ) -> Result<Vec<EventRead>, StoreError> {
         each!(self, open => open.events(after, limit).await)
     }
 
@@ -77,8 +78,14 @@ impl Audited for OpenStore {
         each!(self, open => open.save_seal(version, seal).await)
     }
 
-    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
-        each!(self, open => open.reseal(version, seal, actor).await)
+    async fn reseal(
+        &self,
+        version: i64,
+        seal: &str,
+        actor: Actor,
+        recount: bool,
+    ) -> Result<bool, StoreError> {
+        each!(self, open => open.reseal(version, seal, actor, recount).await)
     }
 
     async fn mend(&self, command_ids: &[String], actor: Actor) -> Result<u64, StoreError> {

@@ -12,10 +12,11 @@ use super::seal::{Seal, Table, Tables, tell};
 use super::totals::{self, Counts};
 use crate::domain::laws::{
     ContradictionFacts, EventFacts, Violation, law, of_action, of_arrival, of_digested, of_event,
-    of_lane, of_tombstone,
+    of_lane, of_tombstone, of_unreadable_event,
 };
 use crate::port::act::Actor;
 use crate::port::read::{Facts, FactsFrom};
+use crate::port::seal::UnreadableEvent;
 use crate::port::store::StoreError;
 use crate::port::{Archive, Audited, Store};
 
@@ -113,12 +114,23 @@ impl<S: Audited + Archive> Reading<'_, S> {
         loop {
             let events = self.store.events(after.clone(), self.page).await?;
             for event in &events {
-                self.old.event(event);
-                self.fresh.event(event);
-                flows.meet(self, event).await?;
+                match event {
+                    Ok(event) => {
+                        self.old.event(event);
+                        self.fresh.event(event);
+                        flows.meet(self, event).await?;
+                    }
+                    Err(UnreadableEvent { stream, seq, why }) => {
+                        self.findings.add([of_unreadable_event(stream, *seq, why)]);
+                    }
+                }
             }
-            let Some(last) = events.last() else { return flows.finish(self).await };
-            after = goes_on(&after, Some((last.stream.to_string(), last.seq)))?;
+            let last = match events.last() {
+                None => return flows.finish(self).await,
+                Some(Ok(event)) => (event.stream.to_string(), event.seq),
+                Some(Err(event)) => (event.stream.clone(), event.seq),
+            };
+            after = goes_on(&after, Some(last))?;
         }
     }
 

@@ -90,6 +90,8 @@ pub(super) struct Findings {
     found: u64,
     /// Of them: about what was sealed.
     seals: u64,
+    /// Of them: about what tallies say.
+    tallies: u64,
     keep: usize,
     mended: Vec<String>,
 }
@@ -97,7 +99,7 @@ pub(super) struct Findings {
 impl Findings {
     pub(super) fn new(keep: usize) -> Self {
         let (checked, kept, mended) = (Checked::default(), Vec::new(), Vec::new());
-        Self { checked, kept, found: 0, seals: 0, keep, mended }
+        Self { checked, kept, found: 0, seals: 0, tallies: 0, keep, mended }
     }
 
     pub(super) fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
@@ -105,6 +107,8 @@ impl Findings {
             self.found += 1;
             let is_seal = [law::SEALED.code, law::SEAL_BEYOND.code].contains(&violation.code);
             self.seals += u64::from(is_seal);
+            let is_tally = [law::TOTALS.code, law::TALLY.code].contains(&violation.code);
+            self.tallies += u64::from(is_tally);
             if self.kept.len() < self.keep {
                 self.kept.push(violation);
             }
@@ -116,9 +120,15 @@ impl Findings {
         self.mended.extend(ids.into_iter().take(room));
     }
 
-    /// Whether nothing is wrong but that other rows were sealed.
-    pub(super) const fn only_seals(&self) -> bool {
-        self.found == self.seals
+    /// Whether nothing is wrong but that other rows were sealed, or that tallies say otherwise than
+    /// the rows that they count: what a `reseal` gives up, and counts anew.
+    pub(super) const fn may_be_given_up(&self) -> bool {
+        self.found == self.seals + self.tallies
+    }
+
+    /// Whether tallies are to be counted anew.
+    pub(super) const fn miscounts(&self) -> bool {
+        self.tallies > 0
     }
 
     pub(super) const fn holds(&self) -> bool {

@@ -28,8 +28,9 @@ pub struct How {
     /// Commands that stand with neither a delivery nor a receipt are made uncertain, in the name
     /// of this actor; looks at everything.
     pub mend: Option<Actor>,
-    /// What stands is sealed although it is not what was sealed, if nothing else is wrong,
-    /// recorded in the name of this actor; looks at everything.
+    /// What stands is sealed although it is not what was sealed, and tallies that say otherwise are
+    /// counted anew, if nothing else is wrong, recorded in the name of this actor; looks at
+    /// everything.
     pub reseal: Option<Actor>,
     /// The seal stays, even if all laws hold: something does not that this audit does not look at,
     /// such as a receiver's book.
@@ -244,14 +245,15 @@ async fn finish<S: Audited>(store: &S, told: Told, begun: Begun, how: How) -> Au
     let How { reseal, seal_stays, .. } = how;
     let Told { findings, fate, next } = told;
     let Begun { seal, version, from, full, refused } = begun;
-    let holds = findings.holds() || (reseal.is_some() && findings.only_seals());
+    let holds = findings.holds() || (reseal.is_some() && findings.may_be_given_up());
+    let recount = findings.miscounts();
     let seal = match (holds, next, refused) {
         (_, _, Some(why)) => SealFate::NotWritten(why),
         (true, Some(_), None) if seal_stays => SealFate::Violated,
         (true, Some(next), None) => {
             let held_at = store.now().ok();
             let full_at = if full.is_some() { held_at } else { next.full_at };
-            renew(store, version, Seal { full_at, held_at, ..next }, reseal).await
+            renew(store, version, Seal { full_at, held_at, ..next }, (reseal, recount)).await
         }
         (false, _, None) if full.is_some() && seal.is_whole && !matches!(fate, SealFate::Moved) => {
             // So that the next audit looks at everything, too, until everything holds.
@@ -267,9 +269,14 @@ async fn finish<S: Audited>(store: &S, told: Told, begun: Begun, how: How) -> Au
     report
 }
 
-async fn renew<S: Audited>(store: &S, version: i64, seal: Seal, reseal: Option<Actor>) -> SealFate {
+async fn renew<S: Audited>(
+    store: &S,
+    version: i64,
+    seal: Seal,
+    (reseal, recount): (Option<Actor>, bool),
+) -> SealFate {
     let written = match reseal {
-        Some(actor) => store.reseal(version, &seal.write(), actor).await,
+        Some(actor) => store.reseal(version, &seal.write(), actor, recount).await,
         None => store.save_seal(version, &seal.write()).await,
     };
     match written {

@@ -31,9 +31,9 @@ impl Counts {
             let receipts = facts.receipts.iter().map(|entry| &entry.destination);
             facts.delivery.iter().map(|open| &open.destination).chain(receipts).next()
         };
-        let row = facts.outbox.as_ref().map(|row| row.destination.as_str());
-        // The destination of one that cannot be read stands beside it.
-        let Some(destination) = row.or_else(|| beside().map(String::as_str)) else { return };
+        // Of one without its row, the destination stands beside it.
+        let destination = facts.destination().or_else(|| beside().map(String::as_str));
+        let Some(destination) = destination else { return };
         let count = self.at(destination);
         count.recorded += i64::from(facts.has_outbox);
         let newest = facts.receipts.iter().max_by_key(|entry| entry.receipt.round);
@@ -109,7 +109,7 @@ pub(super) fn record(recorded: &mut Recorded, facts: &CommandFacts) {
     }
     let beside = facts.delivery.iter().map(|open| open.destination.as_str());
     let receipts = facts.receipts.iter().map(|entry| entry.destination.as_str());
-    let row = facts.outbox.iter().map(|row| row.destination.as_str());
+    let row = facts.destination().into_iter();
     let Some(destination) = row.chain(beside).chain(receipts).next() else { return };
     match recorded.get_mut(destination) {
         Some(count) => *count += 1,

@@ -68,6 +68,20 @@ pub struct FlowsFrom {
 /// The most timers that a page of workflows holds, unless one workflow has more.
 pub const TIMERS_MAX: usize = 20_000;
 
+/// An event that stands, of which nothing can be made: no reader gets past it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableEvent {
+    /// Its stream, as near to what is stored as text can be; a page goes on after it.
+    pub stream: String,
+    /// Its seq.
+    pub seq: i64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// An event as it was read.
+pub type EventRead = Result<EventRow, UnreadableEvent>;
+
 /// A page of inputs, and where the next one goes on; `None`: nowhere.
 pub type InputPage = (Vec<InputFacts>, Option<String>);
 
@@ -91,7 +105,8 @@ pub trait Audited: Store {
         limit: usize,
     ) -> impl Future<Output = Result<(Facts, Arrived), StoreError>> + Send;
 
-    /// The events after `(stream, seq)` whole, at most `limit`, in order.
+    /// The events after `(stream, seq)` whole, at most `limit`, in order; one that cannot be decoded
+    /// stops none of the others.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -99,7 +114,7 @@ pub trait Audited: Store {
         &self,
         after: Option<(String, i64)>,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<EventRow>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<EventRead>, StoreError>> + Send;
 
     /// What stands about workflows, at most `limit`, each in one snapshot with its timers. A page
     /// may be shorter, so that its timers are not too many, but for the last it is not empty.
@@ -177,7 +192,8 @@ pub trait Audited: Store {
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Writes a seal over the one of `version`, as [`Audited::save_seal`], in place of one that is
-    /// given up: recorded with the actor, as `reseal` of the store, in the same transaction.
+    /// given up: recorded with the actor, as `reseal` of the store, in the same transaction. With
+    /// `recount` every tally becomes what receipts and tombstones say, too.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -186,6 +202,7 @@ pub trait Audited: Store {
         version: i64,
         seal: &str,
         actor: Actor,
+        recount: bool,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Gives each of these commands that stands in the outbox, with neither a delivery nor a

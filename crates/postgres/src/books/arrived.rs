@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_core::domain::EventRow;
 use counterfoil_core::domain::laws::{CommandFacts, ContradictionFacts};
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::Arrived;
+use counterfoil_core::port::seal::{Arrived, EventRead};
 
 use crate::archive::action;
 use crate::facts;
@@ -84,11 +83,11 @@ pub(super) async fn events(
     tx: &Tx<'_>,
     after: Option<(String, i64)>,
     limit: usize,
-) -> Result<Vec<EventRow>, Failure> {
+) -> Result<Vec<EventRead>, Failure> {
     let (stream, seq) = after.unwrap_or((String::new(), i64::MIN));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = tx.query(EVENTS, &[&stream, &seq, &limit]).await?;
-    rows.iter().map(event::with_stream).collect()
+    Ok(rows.iter().map(event::readable).collect())
 }
 
 /// The acts of people after `after`.

@@ -10,12 +10,13 @@ mod horizon;
 mod mend;
 pub(crate) mod seal;
 
-use counterfoil_core::domain::EventRow;
 use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
+use counterfoil_core::port::seal::{
+    Arrived, Audited, EventRead, FlowsFrom, Horizon, InputPage, Sealed,
+};
 use counterfoil_core::port::store::StoreError;
 
 use self::mend::Mend;
@@ -39,7 +40,7 @@ impl Audited for PostgresStore {
         &self,
         after: Option<(String, i64)>,
         limit: usize,
-    ) -> Result<Vec<EventRow>, StoreError> {
+    ) -> Result<Vec<EventRead>, StoreError> {
         snapshot!(self, |tx| arrived::events(tx, after, limit))
     }
 
@@ -87,8 +88,14 @@ impl Audited for PostgresStore {
         self.write(SaveSeal::new(&self.inner, version, seal)).await
     }
 
-    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
-        self.write(SaveSeal::new(&self.inner, version, seal).by(actor)?).await
+    async fn reseal(
+        &self,
+        version: i64,
+        seal: &str,
+        actor: Actor,
+        recount: bool,
+    ) -> Result<bool, StoreError> {
+        self.write(SaveSeal::new(&self.inner, version, seal).by(actor, recount)?).await
     }
 
     async fn mend(&self, command_ids: &[String], actor: Actor) -> Result<u64, StoreError> {

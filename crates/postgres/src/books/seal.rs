@@ -21,6 +21,7 @@ use crate::work::Work;
 const ROW: Statement = statement!("seal_row");
 const INSERT: Statement = statement!("seal_insert");
 const UPDATE: Statement = statement!("seal_update");
+const RECOUNT: Statement = statement!("tally_recount");
 
 /// The seal that stands.
 pub(crate) async fn sealed(tx: &Tx<'_>) -> Result<Option<Sealed>, Failure> {
@@ -58,17 +59,19 @@ pub(super) struct SaveSeal<'a> {
     store: &'a Inner,
     change: SealChange,
     reseal: Option<Actor>,
+    /// With every tally as receipts and tombstones say.
+    recount: bool,
 }
 
 impl<'a> SaveSeal<'a> {
     pub(super) fn new(store: &'a Inner, version: i64, seal: &str) -> Self {
         let change = SealChange { version, seal: seal.to_owned() };
-        Self { store, change, reseal: None }
+        Self { store, change, reseal: None, recount: false }
     }
 
-    pub(super) fn by(self, actor: Actor) -> Result<Self, StoreError> {
+    pub(super) fn by(self, actor: Actor, recount: bool) -> Result<Self, StoreError> {
         act::check(&actor)?;
-        Ok(Self { reseal: Some(actor), ..self })
+        Ok(Self { reseal: Some(actor), recount, ..self })
     }
 }
 
@@ -83,6 +86,9 @@ impl Work for SaveSeal<'_> {
             let action = Action { verb: "reseal", about: "store", actor: &actor.name };
             let reason = (!actor.reason.is_empty()).then_some(actor.reason.as_str());
             insert_action(&group, &action, reason, (Some("sealed"), "sealed anew")).await?;
+        }
+        if self.recount && written {
+            tx.execute(RECOUNT, &[]).await?;
         }
         Ok(written)
     }

@@ -66,6 +66,10 @@ pub(super) async fn add(tx: &Tx<'_>, commands: &mut [CommandFacts]) -> Result<()
     }
     for row in &acts {
         of(row, &|command| {
+            if flag(row, 3) {
+                command.has_erase = true;
+                return;
+            }
             command.begun += 1;
             if flag(row, 2) {
                 command.cleared_at.push(time(row, 1).unwrap_or_default());

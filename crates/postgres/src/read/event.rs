@@ -3,7 +3,8 @@
 //! Guarantees: in order of seq. Does not: interpret a body.
 
 use counterfoil_core::domain::laws::{BodyFacts, EventFacts};
-use counterfoil_core::domain::{ArchivedBody, EventRow, Kind, Stream};
+use counterfoil_core::domain::{ArchivedBody, EventRow, IdRefused, Kind, Stream};
+use counterfoil_core::port::seal::UnreadableEvent;
 use tokio_postgres::Row;
 
 use crate::failure::Failure;
@@ -42,12 +43,15 @@ pub(crate) async fn load(
 /// An event of a stream: seq, kind, body, cause, commands, recorded_at, decided, file, digest.
 pub(crate) fn row(row: &Row, stream: &Stream) -> Result<EventRow, Failure> {
     let seq = int(row, 0).unwrap_or(0);
-    let kind = Kind::from_bytes(text(row, 1).unwrap_or_default().as_bytes());
     let unreadable = |why| Failure::broken(format!("event {seq} of stream {stream}: {why}"));
+    decoded(row, Ok(stream.clone())).map_err(unreadable)
+}
+
+fn decoded(row: &Row, stream: Result<Stream, IdRefused>) -> Result<EventRow, IdRefused> {
     Ok(EventRow {
-        stream: stream.clone(),
-        seq,
-        kind: kind.map_err(unreadable)?,
+        stream: stream?,
+        seq: int(row, 0).unwrap_or(0),
+        kind: Kind::from_bytes(text(row, 1).unwrap_or_default().as_bytes())?,
         body: bytes(row, 2).unwrap_or_default().to_vec(),
         cause: string(row, 3),
         commands: int(row, 4).unwrap_or(0),
@@ -59,10 +63,19 @@ pub(crate) fn row(row: &Row, stream: &Stream) -> Result<EventRow, Failure> {
 
 /// The same with its stream in the column behind.
 pub(crate) fn with_stream(row: &Row) -> Result<EventRow, Failure> {
+    readable(row).map_err(|UnreadableEvent { stream, seq, why }| {
+        Failure::broken(format!("event {seq} of stream {stream}: {why}"))
+    })
+}
+
+/// The same, where one that cannot be decoded must not stop the others.
+pub(crate) fn readable(row: &Row) -> Result<EventRow, UnreadableEvent> {
     let name = text(row, 9).unwrap_or_default();
-    let stream = Stream::from_bytes(name.as_bytes());
-    let stream = stream.map_err(|why| Failure::broken(format!("stream {name}: {why}")))?;
-    self::row(row, &stream)
+    decoded(row, Stream::from_bytes(name.as_bytes())).map_err(|refused| UnreadableEvent {
+        stream: name.to_owned(),
+        seq: int(row, 0).unwrap_or(0),
+        why: refused.to_string(),
+    })
 }
 
 /// What stands about the events after a stream and seq, at most `limit`.

@@ -71,6 +71,10 @@ impl Hand for PostgresHand {
         }
     }
 
+    fn no_text(&self) -> Option<&'static str> {
+        None
+    }
+
     fn place(&self, _: &str) -> Option<&'static str> {
         Some("ctid")
     }

@@ -135,6 +135,23 @@ impl Hands for PostgresHands {
         })
     }
 
+    fn hide_outbox_row<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let hide = "UPDATE cf.outbox SET kind = '', body = 'evil' WHERE command_id = $1";
+            let forger = self.schema.forger().await;
+            assert_eq!(forger.execute(hide, &[&command_id]).await.unwrap(), 1);
+        })
+    }
+
+    fn lose_receipt<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let lose = "DELETE FROM cf.receipt WHERE n =
+                          (SELECT n FROM cf.outbox WHERE command_id = $1)";
+            let forger = self.schema.forger().await;
+            assert_eq!(forger.execute(lose, &[&command_id]).await.unwrap(), 1);
+        })
+    }
+
     fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let lose = "DELETE FROM cf.delivery WHERE n =

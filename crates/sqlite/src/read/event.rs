@@ -5,9 +5,11 @@
 use counterfoil_core::domain::event::EVENT_PAGE_BYTES;
 use counterfoil_core::domain::laws::{BodyFacts, EventFacts};
 use counterfoil_core::domain::{ArchivedBody, EventRow, IdRefused, Kind, Stream};
+use counterfoil_core::port::seal::UnreadableEvent;
 use rusqlite::{Connection, Row, params};
 
 use crate::row::{bytes, digest, int, lossy, time};
+use crate::spelled::{self, Unspelled};
 use crate::sql::Sql;
 
 /// The events after `after`, at most `limit`.
@@ -49,20 +51,40 @@ pub(crate) fn events(
     store: &Connection,
     after: Option<(String, i64)>,
     limit: usize,
-) -> rusqlite::Result<Vec<EventRow>> {
+) -> rusqlite::Result<Vec<Result<EventRow, UnreadableEvent>>> {
     let (stream, seq) = after.unwrap_or((String::new(), i64::MIN));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = store.prepare_cached(Sql::EventAfter.text())?;
-    let rows = statement.query_map(params![stream, seq, limit], whole)?;
+    let rows = statement.query_map(params![Unspelled::of(&stream), seq, limit], |row| {
+        Ok(match decoded(row)? {
+            Ok(event) => Ok(event),
+            Err(refused) => Err(UnreadableEvent {
+                stream: spelled::column(row, 0)?,
+                seq: int(row, 1)?.unwrap_or(0),
+                why: refused.to_string(),
+            }),
+        })
+    })?;
     rows.collect()
 }
 
 /// An event in the columns of `event_load.sql`.
 pub(crate) fn whole(row: &Row<'_>) -> rusqlite::Result<EventRow> {
-    Ok(EventRow {
-        stream: Stream::from_bytes(bytes(row, 0)?.unwrap_or_default()).map_err(unreadable)?,
+    decoded(row)?.map_err(unreadable)
+}
+
+/// The same, where one that cannot be decoded must not stop the others.
+fn decoded(row: &Row<'_>) -> rusqlite::Result<Result<EventRow, IdRefused>> {
+    let stream = Stream::from_bytes(bytes(row, 0)?.unwrap_or_default());
+    let kind = Kind::from_bytes(bytes(row, 2)?.unwrap_or_default());
+    let (stream, kind) = match (stream, kind) {
+        (Ok(stream), Ok(kind)) => (stream, kind),
+        (Err(refused), _) | (_, Err(refused)) => return Ok(Err(refused)),
+    };
+    Ok(Ok(EventRow {
+        stream,
         seq: int(row, 1)?.unwrap_or(0),
-        kind: Kind::from_bytes(bytes(row, 2)?.unwrap_or_default()).map_err(unreadable)?,
+        kind,
         body: bytes(row, 3)?.unwrap_or_default().to_vec(),
         cause: lossy(row, 4)?,
         commands: int(row, 5)?.unwrap_or(0),
@@ -72,7 +94,7 @@ pub(crate) fn whole(row: &Row<'_>) -> rusqlite::Result<EventRow> {
             Some(file) => Some(ArchivedBody { file, digest: digest(row, 9)? }),
             None => None,
         },
-    })
+    }))
 }
 
 fn unreadable(refused: IdRefused) -> rusqlite::Error {
@@ -89,9 +111,9 @@ pub(crate) fn event_facts(
     let (stream, seq) = after.unwrap_or((String::new(), i64::MIN));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = store.prepare_cached(Sql::EventFacts.text())?;
-    let rows = statement.query_map(params![stream, seq, limit], |row| {
+    let rows = statement.query_map(params![Unspelled::of(&stream), seq, limit], |row| {
         Ok(EventFacts {
-            stream: lossy(row, 0)?.unwrap_or_default(),
+            stream: spelled::column(row, 0)?,
             seq: int(row, 1)?.unwrap_or(0),
             seq_before: int(row, 3)?.unwrap_or(0),
             commands: int(row, 2)?.unwrap_or(0),
@@ -116,6 +138,7 @@ pub(crate) fn event_facts(
 fn found(store: &Connection, event: &EventFacts) -> rusqlite::Result<i64> {
     let EventFacts { stream, seq, commands, .. } = event;
     let (from, until) = (format!("{stream}:{seq}:"), format!("{stream}:{seq};"));
+    let stream = Unspelled::of(stream);
     let mut outbox = store.prepare_cached(Sql::EventCommands.text())?;
     let open: i64 = outbox.query_row(params![from, until, stream, seq], |row| row.get(0))?;
     let mut archived = store.prepare_cached(Sql::EventArchived.text())?;

@@ -8,6 +8,7 @@ use counterfoil_core::port::seal::{FlowsFrom, InputPage, TIMERS_MAX};
 use rusqlite::{Connection, Row, params};
 
 use crate::row::{int, lossy, time};
+use crate::spelled::{self, Unspelled};
 use crate::sql::Sql;
 
 /// A page of workflows.
@@ -17,7 +18,9 @@ pub(crate) fn flows(
     limit: usize,
 ) -> rusqlite::Result<Vec<FlowFacts>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let (status, stream) = from.after.as_ref().map(|(status, stream)| (status, stream)).unzip();
+    let after = from.after.as_ref();
+    let after = after.map(|(status, stream)| (Unspelled::of(status), Unspelled::of(stream)));
+    let (status, stream) = after.unzip();
     if from.open_only {
         let mut page = store.prepare_cached(Sql::FlowOpenFacts.text())?;
         return page.query_map(params![status, stream, limit], flow)?.collect();
@@ -31,9 +34,9 @@ pub(crate) fn flows(
 
 fn flow(row: &Row<'_>) -> rusqlite::Result<FlowFacts> {
     Ok(FlowFacts {
-        stream: lossy(row, 0)?.unwrap_or_default(),
+        stream: spelled::column(row, 0)?,
         workflow: lossy(row, 1)?.unwrap_or_default(),
-        status: lossy(row, 2)?.unwrap_or_default(),
+        status: spelled::column(row, 2)?,
         head: int(row, 3)?.unwrap_or_default(),
         newest: int(row, 4)?.unwrap_or_default(),
         begun_as: lossy(row, 5)?,
@@ -51,7 +54,7 @@ fn add_timers(store: &Connection, flows: &mut Vec<FlowFacts>) -> rusqlite::Resul
     let mut count = 0;
     for at in 0..flows.len() {
         let Some(flow) = flows.get_mut(at) else { break };
-        let waiting = timers.query_map([&flow.stream], |row| {
+        let waiting = timers.query_map([Unspelled::of(&flow.stream)], |row| {
             Ok(TimerFacts { id: lossy(row, 0)?.unwrap_or_default(), due_at: time(row, 1)? })
         })?;
         flow.timers = waiting.collect::<rusqlite::Result<_>>()?;

@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::destination;
 use crate::row::{Stored, bytes, int, lossy, stored};
+use crate::spelled::{spelled, unspelled};
 use crate::sql::Sql;
 
 /// The lanes after `after`, at most `limit`, in order.
@@ -35,41 +36,6 @@ pub(crate) fn lane_facts(
 
 /// A lane, by destination and ordering key as they are stored.
 type Name = (Vec<u8>, Vec<u8>);
-
-/// Stands before each byte that no text has.
-const ESCAPE: char = '\u{fffd}';
-
-/// Text that is read back as the same bytes, so that a page goes on after it: UTF-8 is itself, what
-/// is none has its bytes in hexadecimal.
-fn spelled(name: &[u8]) -> String {
-    let mut text = String::new();
-    let hex = |text: &mut String, bytes: &[u8]| {
-        bytes.iter().for_each(|byte| text.push_str(&format!("{ESCAPE}{byte:02x}")));
-    };
-    for chunk in name.utf8_chunks() {
-        for char in chunk.valid().chars() {
-            if char == ESCAPE { hex(&mut text, "\u{fffd}".as_bytes()) } else { text.push(char) }
-        }
-        hex(&mut text, chunk.invalid());
-    }
-    text
-}
-
-fn unspelled(text: &str) -> Vec<u8> {
-    let mut parts = text.split(ESCAPE);
-    let mut name = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let byte = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match byte {
-            Some(byte) => {
-                name.push(byte);
-                name.extend(&part.as_bytes()[2..]);
-            }
-            None => name.extend(part.as_bytes()),
-        }
-    }
-    name
-}
 
 fn next(store: &Connection, after: &Name) -> rusqlite::Result<Option<(Name, Option<i64>)>> {
     let (destination, key) = after;

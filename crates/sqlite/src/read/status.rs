@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::laws::Totals;
 use counterfoil_core::port::read::{Expiring, Status};
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::lane;
 use crate::row::{int, lossy, time};
+use crate::spelled;
 use crate::sql::Sql;
 
 /// The counts of the store.
@@ -91,15 +92,13 @@ pub(crate) fn totals(store: &Connection) -> rusqlite::Result<Vec<Totals>> {
 fn counts(store: &Connection, sql: Sql) -> rusqlite::Result<Vec<(String, String, i64)>> {
     let mut statement = store.prepare_cached(sql.text())?;
     let rows = statement.query_map([], |row| {
-        let text = |at| Ok::<_, rusqlite::Error>(lossy(row, at)?.unwrap_or_default());
-        Ok((text(0)?, text(1)?, int(row, 2)?.unwrap_or(0)))
+        Ok((spelled::column(row, 0)?, spelled::column(row, 1)?, int(row, 2)?.unwrap_or(0)))
     })?;
     rows.collect()
 }
 
 fn sums(store: &Connection, sql: Sql) -> rusqlite::Result<Vec<(String, i64)>> {
     let mut statement = store.prepare_cached(sql.text())?;
-    let rows = statement
-        .query_map([], |row| Ok((lossy(row, 0)?.unwrap_or_default(), int(row, 1)?.unwrap_or(0))))?;
-    rows.collect()
+    let sum = |row: &Row<'_>| Ok((spelled::column(row, 0)?, int(row, 1)?.unwrap_or(0)));
+    statement.query_map([], sum)?.collect()
 }

@@ -4,14 +4,16 @@
 //! relays of any process; every write is one member of the commit queue. Does not: write archives'
 //! files, nor judge what a seal says.
 
+use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
-use counterfoil_core::domain::{EventRow, Micros};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::{
     ActionRow, Archive, Buried, EndedPage, Entry, Erased, SealChange, Tombstone,
 };
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
+use counterfoil_core::port::seal::{
+    Arrived, Audited, EventRead, FlowsFrom, Horizon, InputPage, Sealed,
+};
 use counterfoil_core::port::store::StoreError;
 use rusqlite::OptionalExtension as _;
 
@@ -111,7 +113,7 @@ impl Audited for SqliteStore {
         &self,
         after: Option<(String, i64)>,
         limit: usize,
-    ) -> Result<Vec<EventRow>, StoreError> {
+    ) -> Result<Vec<EventRead>, StoreError> {
         self.read(move |store, _| read::event::events(store, after, limit)).await
     }
 
@@ -158,13 +160,19 @@ impl Audited for SqliteStore {
 
     async fn save_seal(&self, version: i64, seal: &str) -> Result<bool, StoreError> {
         let change = SealChange { version, seal: seal.to_owned() };
-        self.inner.queue.commit(Sealing { change, reseal: None }).await
+        self.inner.queue.commit(Sealing { change, reseal: None, recount: false }).await
     }
 
-    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
+    async fn reseal(
+        &self,
+        version: i64,
+        seal: &str,
+        actor: Actor,
+        recount: bool,
+    ) -> Result<bool, StoreError> {
         check_actor(&actor)?;
         let change = SealChange { version, seal: seal.to_owned() };
-        self.inner.queue.commit(Sealing { change, reseal: Some(actor) }).await
+        self.inner.queue.commit(Sealing { change, reseal: Some(actor), recount }).await
     }
 
     async fn mend(&self, command_ids: &[String], actor: Actor) -> Result<u64, StoreError> {

@@ -57,6 +57,10 @@ impl Hand for SqliteHand {
         format!("{prefix}{literal}")
     }
 
+    fn no_text(&self) -> Option<&'static str> {
+        Some("CAST(X'ff41' AS TEXT)")
+    }
+
     fn place(&self, table: &str) -> Option<&'static str> {
         match table.strip_prefix("counterfoil_").unwrap() {
             "outbox" | "delivery" => Some("n"),

@@ -94,8 +94,21 @@ impl Hands for SqliteHands {
         Box::pin(async {})
     }
 
+    fn hide_outbox_row<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        let hide = "UPDATE counterfoil_outbox SET kind = '', body = 'evil' WHERE command_id = ?1";
+        assert_eq!(self.own().execute(hide, [command_id]).unwrap(), 1);
+        Box::pin(async {})
+    }
+
     fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
         let lose = "DELETE FROM counterfoil_delivery WHERE n =
+                      (SELECT n FROM counterfoil_outbox WHERE command_id = ?1)";
+        assert_eq!(self.own().execute(lose, [command_id]).unwrap(), 1);
+        Box::pin(async {})
+    }
+
+    fn lose_receipt<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        let lose = "DELETE FROM counterfoil_receipt WHERE n =
                       (SELECT n FROM counterfoil_outbox WHERE command_id = ?1)";
         assert_eq!(self.own().execute(lose, [command_id]).unwrap(), 1);
         Box::pin(async {})

@@ -1,11 +1,12 @@
 //! What a tombstone answers: to repeats, to late words, to people.
 
+use counterfoil_core::audit::{AuditOptions, How, audit_sealed};
 use counterfoil_core::domain::transition::{Report, Verdict};
 use counterfoil_core::domain::{Command, Outcome, ReceiptOutcome};
 use counterfoil_core::port::archive::{Archive as _, Tombstone};
 use counterfoil_core::port::store::{Recorded, Reported, Settled, WriteRefused};
 use counterfoil_core::port::{Act, Acted, Store as _};
-use counterfoil_sqlite::Outbox as _;
+use counterfoil_sqlite::{Outbox as _, open_own};
 use rusqlite::Connection;
 
 use crate::archive::{REDELIVER, act, broken, bury, completed_shop, id, rejected};
@@ -20,6 +21,25 @@ async fn tombstones_are_paged_by_the_bytes_of_their_ids() {
     assert_eq!(of(store.tombstones(Some("b"), 3).await.unwrap()), ["ä"]);
     let two = store.tombstones_of(&["never".into(), "a".into()]).await.unwrap();
     assert!(two[0].is_none() && two[1].is_some());
+}
+
+/// Its lossy id was the cursor of the next page, which was the same page again.
+#[tokio::test]
+async fn an_id_that_is_no_text_stops_no_audit() {
+    let (folder, store) = completed_shop(&["a", "b", "c"]).await;
+    assert_eq!(bury(&store).await, 3);
+    let (own, _) = open_own(&folder.path().join("s.db")).unwrap();
+    let spoil = "UPDATE counterfoil_archived SET command_id = CAST(x'ff41' AS TEXT) \
+                 WHERE command_id = 'b'";
+    assert_eq!(own.execute(spoil, []).unwrap(), 1);
+    for page in [1, 2, 99] {
+        let options = AuditOptions::default().page(page);
+        let report = audit_sealed(&store, options, How::default().full()).await.unwrap();
+        let changed = report.violations.iter().filter(|found| found.code == "CF0828");
+        let ids: Vec<_> = changed.map(|found| found.ids.clone()).collect();
+        assert_eq!(ids, [["\u{1a}ffA"]], "in pages of {page}: {:#?}", report.violations);
+        assert_eq!(report.checked.archived, 3);
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 //! Guarantees: an altered value differs from the one before. Does not: know whether the table's
 //! own constraints refuse it.
 
-use super::hand::{Column, Holds};
+use super::hand::{Column, Hand, Holds};
 
 /// What is done to one row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,12 @@ pub enum How {
     Other,
     /// No text at all.
     Empty,
+    /// Bytes that are no UTF-8, where a text may be so.
+    NoText,
+    /// With a control character in it.
+    Control,
+    /// Longer than any name may be.
+    TooLong,
     /// Another name of the same list, such as another state.
     Name,
     /// NULL in place of a value.
@@ -63,6 +69,9 @@ impl How {
             Self::Negative => "less than zero",
             Self::Other => "other bytes",
             Self::Empty => "an empty text",
+            Self::NoText => "bytes that are no UTF-8",
+            Self::Control => "a control character in it",
+            Self::TooLong => "too long a text",
             Self::Name => "another name",
             Self::Null => "NULL",
             Self::Value => "a value for NULL",
@@ -76,8 +85,8 @@ const DAY: i64 = 86_400_000_000;
 /// A time that stands for none: 2026-01-01 00:00 UTC.
 const TIME: &str = "1767225600000000";
 
-/// Texts by which rows are found, page by page.
-const KEYS: &[&str] = &["command_id", "stream", "ordering_key", "about"];
+/// Names that are checked when a row is read; by some of them rows are found, page by page.
+const CHECKED: &[&str] = &["command_id", "stream", "ordering_key", "about", "destination", "kind"];
 
 const STATES: &[&str] =
     &["pending", "sending", "asking", "published", "dead", "uncertain", "conflict", "strange"];
@@ -108,13 +117,18 @@ fn is_time(column: &str) -> bool {
 }
 
 /// Every other value that a column of this value is given.
-pub(super) fn alterations(table: &str, column: &Column, value: &str) -> Vec<(How, String)> {
+pub(super) fn alterations(
+    hand: &dyn Hand,
+    table: &str,
+    column: &Column,
+    value: &str,
+) -> Vec<(How, String)> {
     let mut all = if value == "NULL" {
         vec![(How::Value, value_for_null(table, column))]
     } else {
         match column.holds {
             Holds::Integer => integers(&column.name, value),
-            Holds::Text => texts(table, &column.name, value),
+            Holds::Text => texts(hand, table, &column.name, value),
             Holds::Bytes => vec![(How::Other, other_bytes(value))],
         }
     };
@@ -139,11 +153,14 @@ fn integers(column: &str, value: &str) -> Vec<(How, String)> {
     steps.into_iter().map(|(how, step)| (how, (number + step).to_string())).collect()
 }
 
-fn texts(table: &str, column: &str, value: &str) -> Vec<(How, String)> {
-    let other = format!("{}x'", value.strip_suffix('\'').unwrap());
-    let mut all = vec![(How::Other, other)];
-    if KEYS.contains(&column) && value != "''" {
+fn texts(hand: &dyn Hand, table: &str, column: &str, value: &str) -> Vec<(How, String)> {
+    let with = |more: &str| format!("{}{more}'", value.strip_suffix('\'').unwrap());
+    let mut all = vec![(How::Other, with("x"))];
+    all.extend(hand.no_text().map(|bytes| (How::NoText, bytes.to_owned())));
+    if CHECKED.contains(&column) && value != "''" {
         all.push((How::Empty, "''".into()));
+        all.push((How::Control, with("\u{2}")));
+        all.push((How::TooLong, with(&"x".repeat(300))));
     }
     let names = names(table, column).iter().map(|name| format!("'{name}'"));
     all.extend(names.filter(|name| name != value).map(|name| (How::Name, name)));

@@ -40,6 +40,9 @@ pub trait Hand: Send + Sync {
     /// A literal as SQL takes it for a value of the column.
     fn value(&self, column: &Column, literal: &str) -> String;
 
+    /// A literal of a text that is no UTF-8; `None`: no text is.
+    fn no_text(&self) -> Option<&'static str>;
+
     /// The column by which one row is found and that is none of the table's; `None`: by all.
     fn place(&self, table: &str) -> Option<&'static str>;
 

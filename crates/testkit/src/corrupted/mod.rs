@@ -82,12 +82,15 @@ pub async fn fill_flows<H: WorkflowHands>(hands: &H) {
     flows::fill(hands).await;
 }
 
+/// What stands for an audit that could not be made.
+const REFUSED: &str = "refused";
+
 /// Everything that an audit tells; one that cannot be made is told as `refused`. It writes the
 /// seal, as audits do.
 pub async fn audit<S: Audited + Archive>(store: &S) -> BTreeSet<&'static str> {
     match audit_sealed(store, AuditOptions::default(), HowMuch::default().full()).await {
         Ok(report) => report.violations.iter().map(|violation| violation.code).collect(),
-        Err(_) => BTreeSet::from(["refused"]),
+        Err(_) => BTreeSet::from([REFUSED]),
     }
 }
 
@@ -142,7 +145,7 @@ pub async fn corrupt(
         let columns = hand.columns(&hand.table(table)).await;
         let mut before = rows(hand, table, label, &columns).await;
         for (which, row) in before.iter_mut().enumerate().skip(part.at).step_by(part.of) {
-            for (at, change) in changes(table, &columns, row).into_iter().enumerate() {
+            for (at, change) in changes(hand, table, &columns, row).into_iter().enumerate() {
                 let Some(undo) = apply(hand, table, &columns, row, &change).await else {
                     continue;
                 };
@@ -252,10 +255,10 @@ fn by_all(hand: &dyn Hand, columns: &[Column], values: &[String]) -> String {
     each.collect::<Vec<_>>().join(" AND ")
 }
 
-fn changes(table: &str, columns: &[Column], row: &Row) -> Vec<Change> {
+fn changes(hand: &dyn Hand, table: &str, columns: &[Column], row: &Row) -> Vec<Change> {
     let mut all = vec![Change::Delete, Change::Duplicate];
     for (column, value) in columns.iter().zip(&row.values) {
-        let altered = change::alterations(table, column, value);
+        let altered = change::alterations(hand, table, column, value);
         all.extend(altered.into_iter().map(|(how, to)| {
             let column = column.name.clone();
             Change::Alter { column, how, to }

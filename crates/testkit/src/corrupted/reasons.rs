@@ -134,7 +134,10 @@ impl Reason {
             && match &case.change {
                 Change::Delete | Change::Duplicate => self.columns.is_empty(),
                 Change::Alter { column, how, .. } => {
-                    self.columns.contains(&column.as_str()) && self.hows.contains(how)
+                    // What nothing compares may be any text, and none.
+                    let is_text = [How::NoText, How::Control, How::TooLong].contains(how);
+                    let is_any = is_text && self.hows.contains(&Other);
+                    self.columns.contains(&column.as_str()) && (is_any || self.hows.contains(how))
                 }
             }
     }

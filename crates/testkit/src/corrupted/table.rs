@@ -10,7 +10,7 @@ use std::path::Path;
 use counterfoil_core::domain::laws::law;
 
 use super::reasons::REASONS;
-use super::{Change, Found};
+use super::{Change, Found, REFUSED};
 
 /// What one kind of change came to, over all rows.
 #[derive(Default)]
@@ -113,7 +113,7 @@ pub fn without_seal(with: &[Found]) -> Vec<Found> {
     with.iter().map(|(case, codes)| (case.clone(), bare(codes))).collect()
 }
 
-/// Misses without a reason, and reasons without a miss.
+/// Misses without a reason, reasons without a miss, and corruptions that stop an audit.
 #[must_use]
 pub fn unexplained(store: &str, sealed: &[Found]) -> Vec<String> {
     let missed: Vec<_> = sealed.iter().filter(|(_, codes)| codes.is_empty()).collect();
@@ -126,7 +126,11 @@ pub fn unexplained(store: &str, sealed: &[Found]) -> Vec<String> {
         .filter(|reason| reason.is_of(store))
         .filter(|reason| !missed.iter().any(|(case, _)| reason.covers(case)))
         .map(|reason| format!("no miss for the reason: {}", reason.why));
-    bare.chain(idle).collect()
+    let stopped = sealed
+        .iter()
+        .filter(|(_, codes)| codes.contains(REFUSED))
+        .map(|(case, _)| format!("the audit cannot be made: {case:?}"));
+    bare.chain(idle).chain(stopped).collect()
 }
 
 /// Holds the part of `docs/corrupted-stores.md` that is about a store to `table`;

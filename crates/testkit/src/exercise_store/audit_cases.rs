@@ -49,6 +49,14 @@ macro_rules! audit_suite {
                 a_forgotten_receipt_shows_in_the_totals
                 an_audit_mends_what_was_lost
             }
+            unreadable {
+                what_a_relay_has_read_is_found_when_it_is_unreadable
+                what_no_relay_could_read_breaks_no_law
+            }
+            counting {
+                a_reseal_counts_a_tally_anew
+                a_tally_stays_while_more_is_wrong
+            }
         }
     };
     (@cases ($hands:ident) $($group:ident { $($case:ident)* })*) => {

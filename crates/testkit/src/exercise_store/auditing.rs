@@ -110,6 +110,7 @@ where
     let (mut events, mut after) = (Vec::new(), None);
     loop {
         let page = scene.store.events(after.clone(), 3).await.unwrap();
+        let page: Vec<_> = page.into_iter().map(Result::unwrap).collect();
         let Some(last) = page.last() else { break };
         after = Some((last.stream.to_string(), last.seq));
         events.extend(page);

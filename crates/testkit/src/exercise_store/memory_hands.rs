@@ -7,6 +7,7 @@ use counterfoil_core::domain::workflow::InputKind;
 use counterfoil_core::port::{BoxFuture, Store as _};
 
 use super::{Hands, Spoil, WorkflowHands};
+use crate::memory_store::rows::Unreadable;
 use crate::{ManualClock, MemoryStore};
 
 /// A fresh store in memory and its clock.
@@ -69,10 +70,33 @@ impl Hands for MemoryHands {
         Box::pin(async {})
     }
 
+    fn hide_outbox_row<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        self.store.with_rows(|rows| {
+            let n = rows.n_of(command_id).unwrap_or_default();
+            let Some(entry) = rows.outbox.get_mut(&n) else { return };
+            entry.row = Err(Unreadable {
+                command_id: command_id.into(),
+                destination: entry.destination().to_owned(),
+                body: b"evil".to_vec(),
+                why: "the kind is empty".into(),
+                recorded_at: entry.recorded_at(),
+            });
+        });
+        Box::pin(async {})
+    }
+
     fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
         self.store.with_rows(|rows| {
             let n = rows.n_of(command_id).unwrap_or_default();
             rows.deliveries.remove(&n);
+        });
+        Box::pin(async {})
+    }
+
+    fn lose_receipt<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()> {
+        self.store.with_rows(|rows| {
+            let lost = rows.n_of(command_id).unwrap_or_default();
+            rows.receipts.retain(|(n, _), _| *n != lost);
         });
         Box::pin(async {})
     }

@@ -29,6 +29,7 @@ mod book;
 mod cases;
 mod claiming;
 mod control;
+mod counting;
 mod decision;
 mod draining;
 mod erasing;
@@ -44,6 +45,7 @@ mod settling;
 mod sweeping;
 mod takeover;
 mod telling;
+mod unreadable;
 mod view;
 mod waiting;
 mod workflows;
@@ -85,8 +87,14 @@ pub trait Hands: Send + Sync + 'static {
     /// Removes an outbox row behind the store's back.
     fn lose_outbox_row<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;
 
+    /// Makes an outbox row undecodable behind the store's back, with the body `evil`.
+    fn hide_outbox_row<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;
+
     /// Removes a delivery behind the store's back.
     fn lose_delivery<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Removes the receipts of a command behind the store's back.
+    fn lose_receipt<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;
 
     /// Removes the tombstone of an archived command behind the store's back.
     fn lose_tombstone<'a>(&'a self, command_id: &'a str) -> BoxFuture<'a, ()>;

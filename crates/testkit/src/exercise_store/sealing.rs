@@ -20,12 +20,12 @@ use super::archiving::{FILE, ann};
 use super::scene::{Scene, completed, forever};
 
 impl<H: Hands<Store: Audited + Archive>> Scene<H> {
-    async fn audited(&self, how: How) -> AuditReport {
+    pub(super) async fn audited(&self, how: How) -> AuditReport {
         audit_sealed(&self.store, AuditOptions::default().page(3), how).await.unwrap()
     }
 
     /// Audits by both forms: each holds, and the seal is renewed.
-    async fn seals(&self) {
+    pub(super) async fn seals(&self) {
         for how in [How::default(), How::default().full()] {
             let report = self.audited(how).await;
             assert!(report.holds, "{:#?}", report.violations);
@@ -49,7 +49,7 @@ impl<H: Hands<Store: Audited + Archive>> Scene<H> {
         self.store.append(append).await.unwrap().unwrap();
     }
 
-    async fn did(&self, id: &str, act: Act) {
+    pub(super) async fn did(&self, id: &str, act: Act) {
         let deed = Deed { command_id: id.into(), act, by_filter: false };
         let acted = self.store.act(vec![deed], ann()).await.unwrap();
         assert!(matches!(acted[0], Acted::Done { .. }), "{acted:?}");
@@ -57,7 +57,7 @@ impl<H: Hands<Store: Audited + Archive>> Scene<H> {
 }
 
 /// Buries one, and keeps the seal in step, as an archive does.
-async fn archive<S: Audited + Archive>(store: &S, id: &str) {
+pub(super) async fn archive<S: Audited + Archive>(store: &S, id: &str) {
     loop {
         let entry = store.entry(id).await.unwrap().unwrap_or_else(|| panic!("no entry of {id}"));
         let seal = keep::burying(store, std::slice::from_ref(&entry)).await.unwrap();
@@ -167,9 +167,9 @@ where
     }
     scene.seals().await;
     let (version, seal) = scene.seal().await;
-    assert!(!scene.store.reseal(version + 1, "x", ann()).await.unwrap(), "another stands");
+    assert!(!scene.store.reseal(version + 1, "x", ann(), false).await.unwrap(), "another stands");
     assert_eq!(scene.hands.acts().await, [""; 0]);
-    assert!(scene.store.reseal(version, &seal.write(), ann()).await.unwrap());
+    assert!(scene.store.reseal(version, &seal.write(), ann(), false).await.unwrap());
     assert_eq!(scene.hands.acts().await, ["reseal store by ann: looked"]);
     assert_eq!(scene.seal().await, (version + 1, seal));
     assert_eq!(scene.story("store").await.actions, [], "a command of that name has none of it");

@@ -6,11 +6,13 @@
 use std::collections::BTreeSet;
 
 use counterfoil_core::domain::laws::{ContradictionFacts, FlowFacts};
-use counterfoil_core::domain::{Delivery, Digest, EventRow, Micros, Span, State, Token};
+use counterfoil_core::domain::{Delivery, Digest, Micros, Span, State, Token};
 use counterfoil_core::port::Actor;
 use counterfoil_core::port::archive::ActionRow;
 use counterfoil_core::port::read::Facts;
-use counterfoil_core::port::seal::{Arrived, Audited, FlowsFrom, Horizon, InputPage, Sealed};
+use counterfoil_core::port::seal::{
+    Arrived, Audited, EventRead, FlowsFrom, Horizon, InputPage, Sealed,
+};
 use counterfoil_core::port::store::StoreError;
 
 use super::MemoryStore;
@@ -37,11 +39,11 @@ impl Audited for MemoryStore {
         &self,
         after: Option<(String, i64)>,
         limit: usize,
-    ) -> Result<Vec<EventRow>, StoreError> {
+    ) -> Result<Vec<EventRead>, StoreError> {
         self.read(|rows, _| {
             let later =
                 rows.events.iter().filter(|(at, _)| after.as_ref().is_none_or(|it| *at > it));
-            later.take(limit).map(|(_, event)| event.clone()).collect()
+            later.take(limit).map(|(_, event)| Ok(event.clone())).collect()
         })
     }
 
@@ -107,10 +109,19 @@ impl Audited for MemoryStore {
         })
     }
 
-    async fn reseal(&self, version: i64, seal: &str, actor: Actor) -> Result<bool, StoreError> {
+    async fn reseal(
+        &self,
+        version: i64,
+        seal: &str,
+        actor: Actor,
+        recount: bool,
+    ) -> Result<bool, StoreError> {
         self.write(|rows, now| {
             let written = rows.save_seal(version, seal, now);
             if written {
+                if recount {
+                    rows.recount();
+                }
                 let change = ("sealed", "sealed anew");
                 rows.record_act(("reseal", "store"), change, &actor.name, &actor.reason, now);
             }
@@ -146,6 +157,15 @@ impl Rows {
             self.sealed_at = now;
         }
         stands == version
+    }
+
+    /// Every tally becomes what receipts and tombstones say.
+    fn recount(&mut self) {
+        for totals in self.totals() {
+            for (outcome, _, found) in totals.tally {
+                self.tally.insert((totals.destination.clone(), outcome), found);
+            }
+        }
     }
 
     fn ended_since(&self, after: Arrived, limit: usize, now: Micros) -> (Facts, Arrived) {

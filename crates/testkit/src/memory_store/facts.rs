@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_core::domain::laws::{
     AttemptFacts, CommandFacts, ContradictionFacts, DeliveryFacts, EventFacts, ReceiptFacts,
-    RestoreFacts, Totals,
+    RestoreFacts, Totals, UnreadableFacts,
 };
-use counterfoil_core::domain::{Micros, State};
+use counterfoil_core::domain::{Digest, Micros, State};
 use counterfoil_core::port::act::restored_from;
 use counterfoil_core::port::read::{Facts, FactsFrom};
 
-use super::rows::{ActionEntry, AttemptEntry, ContradictionEntry, OutboxEntry, ReceiptEntry, Rows};
+use super::rows::{
+    ActionEntry, AttemptEntry, ContradictionEntry, OutboxEntry, ReceiptEntry, Rows, Unreadable,
+};
 use super::story::state_name;
 
 impl Rows {
@@ -40,7 +42,9 @@ impl Rows {
             n,
             outbox: outbox.and_then(|entry| entry.row.as_ref().ok()).map(|row| (**row).clone()),
             has_outbox: outbox.is_some(),
+            unreadable: outbox.and_then(|entry| entry.row.as_ref().err()).map(unreadable),
             erased: outbox.is_some_and(OutboxEntry::is_erased),
+            has_erase: acts().any(|action| action.verb == "erase"),
             delivery: self.deliveries.get(&n).map(|entry| DeliveryFacts {
                 delivery: entry.delivery.clone(),
                 state_name: state_name(entry),
@@ -190,6 +194,11 @@ impl Rows {
         }
         totals.into_values().collect()
     }
+}
+
+fn unreadable(row: &Unreadable) -> UnreadableFacts {
+    let body = Some(Digest::of(&row.body));
+    UnreadableFacts { why: row.why.clone(), destination: row.destination.clone(), body }
 }
 
 impl ContradictionEntry {

@@ -33,6 +33,8 @@ pub struct Unreadable {
     pub command_id: Vec<u8>,
     /// Its destination.
     pub destination: String,
+    /// Its body.
+    pub body: Vec<u8>,
     /// What is wrong with it.
     pub why: String,
     /// When it was recorded.
@@ -425,6 +427,7 @@ impl Rows {
         let unreadable = Unreadable {
             command_id: command_id.to_vec(),
             destination: destination.to_owned(),
+            body: Vec::new(),
             why,
             recorded_at: now,
         };

@@ -1,7 +1,7 @@
 //! The digest of one row of each table that is only appended to.
 //!
-//! Guarantees: every column that the ports tell counts, each with its type and length. Does not:
-//! count where a row lies in its table, which a database may change; see the order of arrival in
+//! Guarantees: every column that the ports tell counts, each with its type and length, but for what
+//! a tombstone's own digest covers, and rows that cannot be decoded. Does not: count where a row lies in its table, which a database may change; see the order of arrival in
 //! [`Horizon`](crate::port::seal::Horizon).
 
 use crate::domain::digest::FieldDigest;
@@ -108,7 +108,9 @@ pub(super) fn event(row: &EventRow) -> Digest {
     }
 }
 
-/// What a tombstone says of its command; its own `row_digest` covers the rest.
+/// What a tombstone says of its command. Digest, ordering key and file are left to its own
+/// `row_digest`: a burial changes the sums before it knows the name of its file, and a seal that
+/// stands has no others.
 pub(super) fn tombstone(row: &Tombstone) -> Digest {
     buried(&row.command_id, &row.destination, &row.kind, &row.outcome, row.rounds)
 }

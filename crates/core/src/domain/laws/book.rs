@@ -80,7 +80,7 @@ laws! {
         "A state is one of the seven."
         "a newer version or a hand wrote it: use that version, or restore the row"
     UNREADABLE "CF0817"
-        "A row that cannot be read is never under way."
+        "A row that cannot be read is never under way, and no relay has settled it."
         "it could be read when it was claimed: the row was changed, compare with a backup"
     EVENT_GAP "CF0818"
         "The events of a stream are numbered without a gap."
@@ -90,10 +90,12 @@ laws! {
         "a command of this decision was removed or added: look for it in a backup"
     TOTALS "CF0820"
         "Open and ended commands together are those in the outbox and in the archive."
-        "find the command by the other violations; without one, the tally was changed by hand"
+        "find the command by the other violations; once it is mended, or without one, \
+         `audit --reseal` counts anew"
     TALLY "CF0821"
         "The tally counts newest receipts."
-        "a receipt or a count was changed by hand: the receipts are the evidence"
+        "a receipt or a count was changed by hand: the receipts are the evidence, and once nothing \
+         else is wrong `audit --reseal` counts them anew"
     CONTRADICTED "CF0822"
         "No report says otherwise than the receipt of its command, unless a person looked into it."
         "the receiver said two things: `show` both, ask it, then `resolve` with the evidence"
@@ -180,7 +182,7 @@ laws! {
         "Each redelivery on record reopened the receipt that it names."
         "a receipt or a record of a person was changed or removed: compare with a backup"
     ERASED "CF0872"
-        "What was erased has ended, and keeps nothing of its content."
+        "What was erased has ended, by a person on record, and keeps nothing of its content."
         "a row was changed by hand, and a change of its command would not show: use a backup"
     ATTEMPT "CF0873"
         "An attempt is about a send or a question of a round that was begun."
@@ -227,6 +229,9 @@ laws! {
     NUMBER "CF0892"
         "A number that the store gave is 1 or larger, and a command's id is not empty."
         "a row was changed or added by hand: compare with a backup"
+    EVENT_UNREADABLE "CF0893"
+        "An event can be read: its stream and its kind are names."
+        "its row was changed by hand, and nothing reads its stream past it: compare with a backup"
 }
 
 #[cfg(test)]

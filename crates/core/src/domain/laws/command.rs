@@ -8,7 +8,7 @@ use super::delivery::of_delivery;
 use super::doubt::forgotten;
 use super::receipt::of_receipts;
 use super::{CommandFacts, DeliveryFacts, Digests, Law, ReceiptFacts, Violation};
-use crate::domain::{Delivery, State};
+use crate::domain::{Delivery, Digest, State};
 
 /// What is wrong with one command; nothing, if all laws hold.
 #[must_use]
@@ -27,6 +27,7 @@ pub fn of_digested(facts: &CommandFacts, digests: Option<Digests>) -> Vec<Violat
         broken.destinations();
         broken.place();
         broken.digests();
+        broken.readable();
         broken.event();
         broken.contradictions();
     } else {
@@ -118,8 +119,7 @@ impl Broken<'_> {
     }
 
     fn destinations(&mut self) {
-        let Some(row) = &self.facts.outbox else { return };
-        let meant = row.destination.as_str();
+        let Some(meant) = self.facts.destination() else { return };
         let delivery = self.facts.delivery.iter().map(|open| &open.destination);
         let receipts = self.facts.receipts.iter().map(|entry| &entry.destination);
         let other = delivery.chain(receipts).find(|name| name.as_str() != meant).cloned();
@@ -146,15 +146,17 @@ impl Broken<'_> {
 
     fn digests(&mut self) {
         let facts = self.facts;
-        let Some(Digests { body, row: whole }) = self.digests.filter(|_| !facts.erased) else {
-            return;
-        };
-        let delivery = facts.delivery.iter().map(|open| (open.digest, open.row_digest));
-        let receipts = facts.receipts.iter().map(|entry| (entry.digest, entry.row_digest));
-        let kept: Vec<_> = delivery.chain(receipts).collect();
-        if kept.iter().any(|(digest, _)| digest.is_some_and(|kept| kept != body)) {
+        // Of a row that cannot be decoded, the body is compared all the same.
+        let unread = facts.unreadable.as_ref().and_then(|row| row.body);
+        let body = self.digests.map(|digests| digests.body).or(unread);
+        let Some(body) = body.filter(|_| !facts.erased) else { return };
+        let kept = kept(facts);
+        let is_other = kept.iter().any(|(digest, _)| digest.is_some_and(|kept| kept != body));
+        if is_other {
             self.breaks(&law::BODY_CHANGED, "its body is not the one that was sent");
-        } else if kept.iter().any(|(_, digest)| digest.is_some_and(|kept| kept != whole)) {
+        }
+        let Some(Digests { row: whole, .. }) = self.digests else { return };
+        if !is_other && kept.iter().any(|(_, digest)| digest.is_some_and(|kept| kept != whole)) {
             // Another body changes this digest, too; it is told once.
             self.breaks(&law::ROW_CHANGED, "its row is not the one that was sent");
         }
@@ -166,6 +168,30 @@ impl Broken<'_> {
             let found = format!("the receipt of round {round} has no digests");
             self.breaks(&law::DIGEST_MISSING, &found);
         }
+    }
+
+    /// A relay settles and digests only what it could read.
+    fn readable(&mut self) {
+        let facts = self.facts;
+        if facts.outbox.is_some() {
+            return;
+        }
+        let named = |open: &DeliveryFacts| State::from_name(&open.state_name);
+        let state = facts.delivery.as_ref().and_then(named);
+        let under_way = matches!(state, Some(State::Sending | State::Asking | State::Published));
+        let is_digested = |(body, row): &Kept| body.is_some() || row.is_some();
+        let settles = |entry: &ReceiptFacts| {
+            ["relay", "question", "late attempt"].contains(&entry.receipt.source.as_str())
+        };
+        let what = match state {
+            Some(state) if under_way => state.name(),
+            _ if kept(facts).iter().any(is_digested) => "a relay has read it",
+            _ if facts.receipts.iter().any(settles) => "a relay has settled it",
+            _ => return,
+        };
+        let why = facts.unreadable.as_ref().map(|row| format!(": {}", row.why));
+        let found = format!("{what}, but its row cannot be read{}", why.unwrap_or_default());
+        self.breaks(&law::UNREADABLE, &found);
     }
 
     fn event(&mut self) {
@@ -207,11 +233,6 @@ impl Broken<'_> {
             self.breaks(&law::DOUBT_FORGOTTEN, &found);
         }
         self.turn(state, delivery);
-        let under_way = matches!(state, State::Sending | State::Asking | State::Published);
-        if under_way && self.facts.has_outbox && self.facts.outbox.is_none() {
-            let found = format!("{}, but its row cannot be read", state.name());
-            self.breaks(&law::UNREADABLE, &found);
-        }
     }
 
     /// Of what is broken already, the rest would only be an echo; a contradiction breaks no row.
@@ -245,6 +266,16 @@ impl Broken<'_> {
             self.breaks(&law::NOBODYS_TURN, &found);
         }
     }
+}
+
+/// The digests of a body and of a row, as far as they were kept.
+type Kept = (Option<Digest>, Option<Digest>);
+
+/// Those that were kept of the command.
+fn kept(facts: &CommandFacts) -> Vec<Kept> {
+    let delivery = facts.delivery.iter().map(|open| (open.digest, open.row_digest));
+    let receipts = facts.receipts.iter().map(|entry| (entry.digest, entry.row_digest));
+    delivery.chain(receipts).collect()
 }
 
 #[cfg(test)]

@@ -57,8 +57,12 @@ pub struct CommandFacts {
     pub outbox: Option<OutboxRow>,
     /// The outbox row stands, decodable or not.
     pub has_outbox: bool,
+    /// What is known of an outbox row that cannot be decoded.
+    pub unreadable: Option<UnreadableFacts>,
     /// Its body was erased on request.
     pub erased: bool,
+    /// It is on record that a person erased it.
+    pub has_erase: bool,
     /// The open delivery.
     pub delivery: Option<DeliveryFacts>,
     /// Receipts, oldest round first.
@@ -89,6 +93,17 @@ pub struct CommandFacts {
     pub acknowledged_at: Option<Micros>,
 }
 
+/// What is known of an outbox row that cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableFacts {
+    /// Why it cannot.
+    pub why: String,
+    /// Its destination; lossy where it is no UTF-8.
+    pub destination: String,
+    /// The digest of its body; `None` where it has none that is bytes.
+    pub body: Option<Digest>,
+}
+
 /// The digests of an outbox row as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digests {
@@ -106,6 +121,13 @@ impl CommandFacts {
             let body = Digest::of(&row.body);
             Digests { body, row: row.row_digest(body) }
         })
+    }
+
+    /// The destination of the outbox row, decodable or not.
+    #[must_use]
+    pub fn destination(&self) -> Option<&str> {
+        let decoded = self.outbox.as_ref().map(|row| row.destination.as_str());
+        decoded.or_else(|| self.unreadable.as_ref().map(|row| row.destination.as_str()))
     }
 
     /// Whether the command stands with neither a delivery nor a receipt.
@@ -288,6 +310,13 @@ pub fn of_event(event: &EventFacts) -> Vec<Violation> {
     violations
 }
 
+/// What is wrong with an event of which nothing can be made; `why` says why.
+#[must_use]
+pub fn of_unreadable_event(stream: &str, seq: i64, why: &str) -> Violation {
+    let found = format!("event {seq} of stream {stream} cannot be read: {why}");
+    Violation::of(&law::EVENT_UNREADABLE, vec![format!("{stream}:{seq}")], &found)
+}
+
 /// What is wrong with one lane.
 #[must_use]
 pub fn of_lane(lane: &LaneFacts) -> Vec<Violation> {
@@ -375,95 +404,4 @@ pub fn of_action(verb: &str, about: &str, is_known: bool) -> Vec<Violation> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn codes(violations: Vec<Violation>) -> Vec<&'static str> {
-        violations.into_iter().map(|violation| violation.code).collect()
-    }
-
-    #[test]
-    fn an_event_follows_the_one_before_and_has_its_commands() {
-        let sound = EventFacts {
-            stream: "o-1".into(),
-            seq: 3,
-            seq_before: 2,
-            commands: 2,
-            found: 2,
-            body: BodyFacts::default(),
-        };
-        assert_eq!(of_event(&sound), []);
-        let gap = EventFacts { seq_before: 1, ..sound.clone() };
-        assert_eq!(codes(of_event(&gap)), [law::EVENT_GAP.code]);
-        let lost = EventFacts { found: 1, ..sound };
-        assert_eq!(codes(of_event(&lost)), [law::EVENT_COMMANDS.code]);
-        assert!(of_event(&lost)[0].text.contains("issued 2 commands, but 1 stand"));
-    }
-
-    #[test]
-    fn a_lane_is_dense_and_has_one_in_flight() {
-        let sound = LaneFacts {
-            destination: "shop".into(),
-            ordering_key: "A".into(),
-            last: Some(4),
-            places: 4,
-            commands: 4,
-            newest: 4,
-            in_flight: 1,
-            archived: false,
-        };
-        assert_eq!(of_lane(&sound), []);
-        let gap = LaneFacts { places: 3, commands: 3, ..sound.clone() };
-        assert_eq!(codes(of_lane(&gap)), [law::LANE_ORDER.code]);
-        assert_eq!(of_lane(&LaneFacts { archived: true, ..gap }), []);
-        let twice = LaneFacts { places: 3, ..sound.clone() };
-        assert_eq!(codes(of_lane(&twice)), [law::LANE_ORDER.code]);
-        let beyond = LaneFacts { last: Some(3), archived: true, ..sound.clone() };
-        assert_eq!(codes(of_lane(&beyond)), [law::LANE_ORDER.code]);
-        let both = LaneFacts { in_flight: 2, ..sound };
-        assert_eq!(codes(of_lane(&both)), [law::LANE_IN_FLIGHT.code]);
-    }
-
-    #[test]
-    fn a_tombstone_keeps_the_digest_of_its_columns() {
-        let (one, other) = (Digest::of(b"one"), Digest::of(b"other"));
-        assert_eq!(of_tombstone("a", Some(one), one), []);
-        assert_eq!(codes(of_tombstone("a", Some(other), one)), [law::TOMBSTONE_CHANGED.code]);
-        assert_eq!(codes(of_tombstone("a", None, one)), [law::TOMBSTONE_CHANGED.code]);
-        assert_eq!(codes(of_tombstone("", Some(one), one)), [law::NUMBER.code]);
-    }
-
-    #[test]
-    fn what_came_has_a_number_from_1_on() {
-        assert_eq!(of_arrival(1, "a", "`retry`"), None);
-        for arrival in [0, -1, i64::MIN] {
-            let violation = of_arrival(arrival, "a", "`retry`").unwrap();
-            assert_eq!((violation.code, violation.ids), (law::NUMBER.code, vec!["a".into()]));
-        }
-    }
-
-    #[test]
-    fn an_act_is_about_a_command_unless_it_is_about_something_else() {
-        assert_eq!(of_action("resolve", "a", true), []);
-        assert_eq!(of_action("pause", "shop", false), []);
-        assert_eq!(codes(of_action("resolve", "a", false)), [law::ORPHAN_ACTION.code]);
-        assert_eq!(codes(of_action("mend", "a", false)), [law::ORPHAN_ACTION.code]);
-    }
-
-    #[test]
-    fn totals_add_up() {
-        let tally = |one, other| vec![("completed".to_owned(), one, other)];
-        let sound = Totals {
-            destination: "shop".into(),
-            outbox: 4,
-            archived: 1,
-            open: 2,
-            tally: tally(3, 3),
-        };
-        assert_eq!(of_totals(&sound), []);
-        let lost = Totals { open: 1, ..sound.clone() };
-        assert_eq!(codes(of_totals(&lost)), [law::TOTALS.code]);
-        let miscounted = Totals { tally: tally(3, 2), ..sound };
-        assert_eq!(codes(of_totals(&miscounted)), [law::TALLY.code]);
-    }
-}
+mod tests;

@@ -161,11 +161,14 @@ fn repeated(facts: &CommandFacts) -> Option<Broken> {
 
 fn erased(facts: &CommandFacts) -> Option<Broken> {
     let row = facts.outbox.as_ref().filter(|_| facts.erased)?;
-    let kept = !row.body.is_empty() || row.headers.is_some();
-    let found = match (kept, facts.delivery.is_some()) {
-        (true, _) => "called erased, but its content stands",
-        (false, true) => "erased, but it has not ended",
-        (false, false) => return None,
+    let found = if !row.body.is_empty() || row.headers.is_some() {
+        "called erased, but its content stands"
+    } else if facts.delivery.is_some() {
+        "erased, but it has not ended"
+    } else if !facts.has_erase {
+        "called erased, but no person is on record who erased it"
+    } else {
+        return None;
     };
     Some((&law::ERASED, found.into()))
 }

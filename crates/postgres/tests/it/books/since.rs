@@ -108,7 +108,7 @@ async fn events_and_acts_come_in_pages() {
             if page.is_empty() {
                 break;
             }
-            for event in page {
+            for event in page.into_iter().map(Result::unwrap) {
                 assert_eq!(event.body, format!("body {}", event.seq).as_bytes());
                 assert_eq!(event.cause, Some(format!("cause-{}", event.seq)));
                 assert_eq!((event.kind.as_str(), event.commands), ("placed", event.seq));

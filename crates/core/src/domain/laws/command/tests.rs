@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::domain::Digest;
-use crate::domain::laws::{AttemptFacts, ContradictionFacts, ReceiptFacts};
+use crate::domain::laws::{AttemptFacts, ContradictionFacts, ReceiptFacts, UnreadableFacts};
 use crate::domain::{
     Command, CommandId, Destination, Kind, Micros, OutboxRow, Receipt, ReceiptOutcome, Stream,
     Token,
@@ -174,7 +174,11 @@ fn a_number_is_one_or_larger_and_an_id_is_not_empty() {
     for n in [0, -1, i64::MIN] {
         says(&spoiled(open(), |facts| facts.n = n), &law::NUMBER);
     }
-    let nameless = |facts: &mut CommandFacts| (facts.id, facts.outbox) = (String::new(), None);
+    let nameless = |facts: &mut CommandFacts| {
+        (facts.id, facts.outbox) = (String::new(), None);
+        let open = facts.delivery.as_mut().unwrap();
+        (open.digest, open.row_digest) = (None, None);
+    };
     says(&spoiled(open(), nameless), &law::NUMBER);
     says(&spoiled(open(), |facts| facts.attempts[0].arrival = 0), &law::NUMBER);
 }
@@ -281,6 +285,17 @@ fn what_was_sent_is_what_stands() {
         let erased = spoiled(spoiled(sample, body), |facts| facts.erased = true);
         says(&erased, &law::ERASED);
     }
+}
+
+/// The story: a hand emptied an ended command and called it erased, and the audit held.
+#[test]
+fn an_erasure_has_a_person_on_record() {
+    let emptied = spoiled(ended(), |facts| {
+        facts.outbox.as_mut().unwrap().body.clear();
+        facts.erased = true;
+    });
+    says(&emptied, &law::ERASED);
+    assert_eq!(of_command(&spoiled(emptied, |facts| facts.has_erase = true)), []);
 }
 
 /// The story: a receipt's digests were set to NULL, then its command was changed, and the audit
@@ -461,13 +476,51 @@ fn states_are_known_and_what_is_under_way_can_be_read() {
     }
 }
 
+/// A row that was made undecodable escaped every law of digests.
+#[test]
+fn what_a_relay_has_read_can_be_read() {
+    let unread = |body: &[u8]| UnreadableFacts {
+        why: "the kind is empty".into(),
+        destination: "shop".into(),
+        body: Some(Digest::of(body)),
+    };
+    let hidden = |facts: CommandFacts, body: &[u8]| {
+        let unreadable = Some(unread(body));
+        CommandFacts { outbox: None, unreadable, ..facts }
+    };
+    let told = |facts: &CommandFacts| {
+        of_command(facts).into_iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    let (body, row) = (law::BODY_CHANGED.code, law::UNREADABLE.code);
+    for read in [ended(), redelivered(), in_state(State::Pending), in_state(State::Dead)] {
+        says(&hidden(read.clone(), b"body"), &law::UNREADABLE);
+        assert_eq!(told(&hidden(read, b"evil")), [body, row]);
+    }
+    // Whoever takes the digests away, too, leaves who settled it.
+    for source in ["relay", "question", "late attempt", "report"] {
+        let bare = spoiled(hidden(ended(), b"evil"), |facts| {
+            let entry = &mut facts.receipts[0];
+            (entry.digest, entry.row_digest) = (None, None);
+            entry.receipt.source = source.into();
+        });
+        let is_told = told(&bare).contains(&row);
+        assert_eq!(is_told, source != "report", "{source}");
+    }
+    let elsewhere = spoiled(hidden(ended(), b"body"), |facts| {
+        facts.unreadable.as_mut().unwrap().destination = "elsewhere".into();
+    });
+    assert!(told(&elsewhere).contains(&law::DESTINATION_DIFFERS.code));
+}
+
 /// It was called lost, though it has its turn to come, and parks itself then.
 #[test]
 fn what_cannot_be_read_may_wait_in_its_lane() {
     let waits = |place| {
         spoiled(in_state(State::Pending), |facts| {
             facts.outbox = None;
-            let delivery = &mut facts.delivery.as_mut().unwrap().delivery;
+            let open = facts.delivery.as_mut().unwrap();
+            (open.digest, open.row_digest) = (None, None);
+            let delivery = &mut open.delivery;
             delivery.key_seq = place;
             delivery.available_at = None;
         })
