@@ -1,8 +1,8 @@
 //! Removes the commands of a file from the store, by what was read back from it.
 //!
 //! Guarantees: small batches, others go between them; a batch that was buried before a crash is
-//! known again by its tombstones. Does not: remove what has changed since it was written; that is
-//! left, and named in the manifest.
+//! known again by its tombstones; what is neither in the store nor archived is told as lost. Does
+//! not: remove what has changed since it was written; that is left, and named in the manifest.
 
 use counterfoil_core::port::archive::{Archive, Buried, Entry};
 use counterfoil_core::port::store::StoreError;
@@ -33,8 +33,7 @@ pub(crate) async fn bury<S: Archive>(
     if sum::of_file(&path)? != manifest.compressed {
         return Err(ArchiveError::damaged(&path, "it is not what its manifest says"));
     }
-    let mut file =
-        Burial { work, name: &name, buried: 0, done: 0, left: Vec::new(), elsewhere: Vec::new() };
+    let mut file = Burial::new(work, &name);
     let mut lines = Lines::open(&path)?;
     let (mut batch, mut bytes) = (Vec::new(), 0);
     while let Some(entry) = lines.entry()? {
@@ -50,12 +49,13 @@ pub(crate) async fn bury<S: Archive>(
     file.bury(batch).await?;
     file.tell(manifest.commands);
     work.watch.rest().await;
-    let Burial { buried, left, elsewhere, .. } = file;
+    let Burial { buried, left, elsewhere, lost, .. } = file;
     manifest.stage = Stage::Buried;
     manifest.left = [&left[..], &elsewhere].concat();
     manifest.put(folder, (stem, MANIFEST), work.watch)?;
     work.watch.reached(Step::Ended(&name));
-    Ok(FileReport { name, commands: manifest.commands, buried, left, elsewhere, resumed: false })
+    let commands = manifest.commands;
+    Ok(FileReport { name, commands, buried, left, elsewhere, lost, resumed: false })
 }
 
 struct Burial<'w, 'a, S> {
@@ -65,6 +65,14 @@ struct Burial<'w, 'a, S> {
     done: u64,
     left: Vec<String>,
     elsewhere: Vec<String>,
+    lost: Vec<String>,
+}
+
+impl<'w, 'a, S: Archive> Burial<'w, 'a, S> {
+    fn new(work: &'w Work<'a, S>, name: &'w str) -> Self {
+        let (left, elsewhere, lost) = (Vec::new(), Vec::new(), Vec::new());
+        Self { work, name, buried: 0, done: 0, left, elsewhere, lost }
+    }
 }
 
 impl<S: Archive> Burial<'_, '_, S> {
@@ -99,14 +107,22 @@ impl<S: Archive> Burial<'_, '_, S> {
         self.sort(kept.collect()).await
     }
 
-    /// Why each of these was not removed: another run has, or it has changed.
+    /// Why each of these was not removed: another run has, or it has changed, or it is not there.
+    /// What is not there is not named as left: its line is all that stands of it, and counts.
     async fn sort(&mut self, kept: Vec<String>) -> Result<(), ArchiveError> {
         if kept.is_empty() {
             return Ok(());
         }
+        // Known is what stands, and what is archived. Asked first: what another run buries in
+        // between has its tombstone by then.
+        let known = self.work.store.known(&kept).await?;
         let tombstones = self.work.store.tombstones_of(&kept).await?;
-        for (id, tombstone) in kept.into_iter().zip(tombstones) {
-            let place = if tombstone.is_some() { &mut self.elsewhere } else { &mut self.left };
+        for ((id, is_known), tombstone) in kept.into_iter().zip(known).zip(tombstones) {
+            let place = match (tombstone, is_known) {
+                (Some(_), _) => &mut self.elsewhere,
+                (None, true) => &mut self.left,
+                (None, false) => &mut self.lost,
+            };
             place.push(id);
         }
         Ok(())

@@ -37,7 +37,7 @@ pub use folder::{Folder, Lock};
 pub use kept_seal::KeptSeal;
 pub use line::{decode, encode};
 pub use lines::Lines;
-pub use look::look;
+pub use look::{Compared, Looked, look};
 pub use manifest::{Manifest, Stage};
 pub use report::{ArchiveReport, EventFileReport, FileReport};
 pub use run::{Options, archive};

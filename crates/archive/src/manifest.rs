@@ -78,6 +78,8 @@ pub(crate) fn read<T: DeserializeOwned>(
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        // In the place of one manifest: no reason to say nothing of the other files.
+        Err(_) if path.is_dir() => return Err(ArchiveError::damaged(&path, "it is a folder")),
         Err(error) => return Err(ArchiveError::read(&path, error)),
     };
     let damaged = |error: serde_json::Error| ArchiveError::damaged(&path, error.to_string());

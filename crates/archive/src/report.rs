@@ -19,6 +19,8 @@ pub struct FileReport {
     pub left: Vec<String>,
     /// Those that were archived from elsewhere meanwhile: the lines here do not count.
     pub elsewhere: Vec<String>,
+    /// Those that are in no table of the store, though nobody archived them: `CF1130`.
+    pub lost: Vec<String>,
     /// A run before was cut short: this one finished it.
     pub resumed: bool,
 }
@@ -61,6 +63,12 @@ impl ArchiveReport {
     #[must_use]
     pub fn buried(&self) -> u64 {
         self.files.iter().map(|file| file.buried).sum()
+    }
+
+    /// How many commands of files are in no table of the store.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.files.iter().map(|file| file.lost.len() as u64).sum()
     }
 
     /// How many bodies of events were taken out of their rows.

@@ -1,7 +1,8 @@
 //! One file: against its manifest, line by line against the store.
 //!
 //! Guarantees: a file that is not what its manifest says is told once, and its lines are left
-//! alone. Does not: look for tombstones without a line; see `tombstones`.
+//! alone; a line whose command the store has lost is told, also where the line need not count or
+//! the file has no manifest. Does not: look for tombstones without a line; see `tombstones`.
 
 use std::collections::BTreeSet;
 
@@ -50,8 +51,12 @@ pub(super) async fn check<S: Archive>(
     let manifest = match Manifest::of(folder, stem) {
         Ok(Some(manifest)) => manifest,
         other => {
+            let is_newer = matches!(other, Err(ArchiveError::Newer { .. }));
             let found = without_manifest(other)?;
             findings.add(code::NO_MANIFEST, &name, Vec::new(), &found);
+            if !is_newer && folder.has(&name) {
+                file.lines = alone(store, folder, &name, findings).await?;
+            }
             return Ok(file);
         }
     };
@@ -68,16 +73,33 @@ pub(super) async fn check<S: Archive>(
                      next `archive` into this folder finishes it";
         findings.add(code::UNFINISHED, &name, Vec::new(), found);
     }
-    let mut lines = LineCheck {
-        store,
-        name: &name,
-        left: manifest.left.iter().map(String::as_str).collect(),
-        is_unfinished: manifest.stage == Stage::Written,
-        matched: 0,
-    };
-    let read = lines.check_all(&folder.at(&name), &manifest, findings).await?;
+    let left = manifest.left.iter().map(String::as_str).collect();
+    let is_unfinished = manifest.stage == Stage::Written;
+    let mut lines = LineCheck { store, name: &name, left, is_unfinished, matched: 0 };
+    let read = lines.check_all(&folder.at(&name), Some(&manifest), findings).await?;
     (file.lines, file.matched) = (read, Some(lines.matched));
     Ok(file)
+}
+
+/// Checks the lines of a file that no manifest speaks for, as of one whose run was cut short: the
+/// next run would take its commands for moved.
+async fn alone<S: Archive>(
+    store: &S,
+    folder: &Folder,
+    name: &str,
+    findings: &mut Findings,
+) -> Result<u64, ArchiveError> {
+    let left = BTreeSet::new();
+    let mut lines = LineCheck { store, name, left, is_unfinished: true, matched: 0 };
+    match lines.check_all(&folder.at(name), None, findings).await {
+        // Nothing else says how long it was.
+        Err(ArchiveError::Damaged { why, .. }) => {
+            let found = format!("{why}; bring it back from a backup");
+            findings.add(code::CHANGED, name, Vec::new(), &found);
+            Ok(0)
+        }
+        read => read,
+    }
 }
 
 /// Why a file has no manifest that can be read, and the way out.
@@ -153,7 +175,7 @@ impl<S: Archive> LineCheck<'_, S> {
     async fn check_all(
         &mut self,
         path: &std::path::Path,
-        manifest: &Manifest,
+        manifest: Option<&Manifest>,
         findings: &mut Findings,
     ) -> Result<u64, ArchiveError> {
         let (mut lines, mut counted) = (Lines::open(path)?, Counted::new());
@@ -175,7 +197,7 @@ impl<S: Archive> LineCheck<'_, S> {
         }
         self.compare(page, findings).await?;
         let (read, sum) = lines.read_so_far();
-        if !manifest.agrees(&counted, &sum) {
+        if manifest.is_some_and(|manifest| !manifest.agrees(&counted, &sum)) {
             let found = "its manifest counts otherwise than its lines, or they are out of order; \
                          bring both back from a backup";
             findings.add(code::COUNTS, self.name, Vec::new(), found);
@@ -190,8 +212,10 @@ impl<S: Archive> LineCheck<'_, S> {
     ) -> Result<(), ArchiveError> {
         let ids: Vec<String> = page.iter().map(|it| it.outbox.command_id.to_string()).collect();
         let tombstones = self.store.tombstones_of(&ids).await?;
+        let lost = self.lost(&ids, &tombstones).await?;
         self.find_erased(&page, &ids, findings).await?;
         for ((entry, id), tombstone) in page.iter().zip(ids).zip(tombstones) {
+            let is_known = !lost.contains(&id);
             let here = tombstone.as_ref().filter(|tombstone| tombstone.file == self.name);
             let is_left = self.left.contains(id.as_str());
             match (here, &tombstone) {
@@ -209,16 +233,17 @@ impl<S: Archive> LineCheck<'_, S> {
                     }
                 }
                 // What was left, or is by the run that finishes this file, may be buried from
-                // another one, or still stand.
-                _ if is_left || self.is_unfinished => {}
+                // another one, or still stand; one of both.
+                (None, other) if (is_left || self.is_unfinished) && excused(other, is_known) => {}
                 (None, Some(other)) => {
                     let found = format!("command {id} is here, but archived in {}", other.file);
                     findings.add(code::DIFFERS, self.name, vec![id], &found);
                 }
                 (None, None) => {
+                    let lacks = if is_known { "has no tombstone of it" } else { "has lost it" };
                     let found = format!(
-                        "command {id} is here, but the store has no tombstone of it: it may act \
-                         again under its id; compare the store with a backup"
+                        "command {id} is here, but the store {lacks}: it may act again under its \
+                         id; compare the store with a backup"
                     );
                     findings.add(code::NO_TOMBSTONE, self.name, vec![id], &found);
                 }
@@ -228,7 +253,27 @@ impl<S: Archive> LineCheck<'_, S> {
     }
 }
 
+/// Whether a line that need not count may lack a tombstone that names its file.
+const fn excused(other: &Option<Tombstone>, is_known: bool) -> bool {
+    other.is_some() || is_known
+}
+
 impl<S: Archive> LineCheck<'_, S> {
+    /// Of those without a tombstone, those that do not stand in the store either.
+    async fn lost(
+        &self,
+        ids: &[String],
+        tombstones: &[Option<Tombstone>],
+    ) -> Result<BTreeSet<String>, ArchiveError> {
+        let lack = ids.iter().zip(tombstones).filter(|(_, tombstone)| tombstone.is_none());
+        let mut lack: Vec<String> = lack.map(|(id, _)| id.clone()).collect();
+        if !lack.is_empty() {
+            let mut known = self.store.known(&lack).await?.into_iter();
+            lack.retain(|_| !known.next().unwrap_or(true));
+        }
+        Ok(lack.into_iter().collect())
+    }
+
     /// Lines that still hold what was erased: left over in another folder, or brought back.
     async fn find_erased(
         &self,

@@ -252,3 +252,98 @@ async fn findings_are_counted_beyond_those_that_are_kept() {
     assert_eq!((report.found, report.findings.len(), report.holds), (6, 2, false));
     assert_eq!(site.store.tombstones(None, 9).await.unwrap(), []);
 }
+
+/// The manifest of a file, changed by a hand.
+fn edit(site: &Site<MemoryStore>, file: &str, key: &str, value: serde_json::Value) {
+    let path = site.path(&manifest_of(file));
+    let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    json[key] = value;
+    fs::write(&path, json.to_string()).unwrap();
+}
+
+/// Finds no row and no tombstone of this any more.
+fn lose(site: &Site<MemoryStore>, id: &str) {
+    assert!(site.store.with_rows(|rows| rows.archived.remove(id)).is_some());
+}
+
+/// The story: a store came back from a backup of before an archive run, whose manifest was gone.
+/// The next run called the commands "left in the store"; from then on every verification held, and
+/// they were nowhere.
+#[tokio::test]
+async fn what_the_store_has_lost_is_not_called_left() {
+    let (site, files) = three_files().await;
+    fs::remove_file(site.path(&manifest_of(&files[1]))).unwrap();
+    for id in ["c-0002", "c-0003"] {
+        lose(&site, id);
+    }
+    assert_eq!(site.findings().await, ["CF1126", "CF1130", "CF1130"], "before the next run, too");
+    let report = site.run().await;
+    assert_eq!((report.lost(), report.buried()), (2, 0));
+    assert_eq!((&report.files[0].lost[..], report.files[0].left.len()), (&ids_of(2..4)[..], 0));
+    assert_eq!(site.manifest(1)["left"], serde_json::json!([]));
+    let report = site.verified().await;
+    let codes: Vec<_> = report.findings.iter().map(|it| it.code).collect();
+    assert_eq!(codes, ["CF1130", "CF1130"]);
+    let text = &report.findings[0].text;
+    assert!(text.contains("c-0002") && text.contains("the store has lost it"), "{text}");
+}
+
+fn ids_of(range: std::ops::Range<usize>) -> Vec<String> {
+    range.map(|at| format!("c-{at:04}")).collect()
+}
+
+/// The same by a hand that takes the tombstone away and writes the manifest to fit.
+#[tokio::test]
+async fn no_word_of_a_manifest_hides_what_the_store_has_lost() {
+    let (site, files) = three_files().await;
+    lose(&site, "c-0003");
+    edit(&site, &files[1], "left", serde_json::json!(["c-0003"]));
+    assert_eq!(site.findings().await, ["CF1130"]);
+    let (site, files) = three_files().await;
+    lose(&site, "c-0003");
+    edit(&site, &files[1], "stage", serde_json::json!("written"));
+    assert_eq!(site.findings().await, ["CF1127", "CF1130"]);
+    assert_eq!(site.run().await.files[0].lost, ids_of(3..4));
+    assert_eq!(site.findings().await, ["CF1130"]);
+}
+
+/// A file without a manifest may be damaged as well.
+#[tokio::test]
+async fn a_broken_file_without_a_manifest_is_two_findings() {
+    let (site, files) = three_files().await;
+    fs::remove_file(site.path(&manifest_of(&files[1]))).unwrap();
+    let bytes = fs::read(site.path(&files[1])).unwrap();
+    fs::write(site.path(&files[1]), &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(site.findings().await, ["CF1126", "CF1123"]);
+}
+
+/// The story: somebody made a folder under the name of a manifest, and no file was verified.
+#[tokio::test]
+async fn a_folder_in_the_place_of_a_manifest_is_one_finding() {
+    let (site, files) = three_files().await;
+    let path = site.path(&manifest_of(&files[1]));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let report = site.verified().await;
+    let codes: Vec<_> = report.findings.iter().map(|it| it.code).collect();
+    assert_eq!((codes, report.files, report.commands), (vec!["CF1126"], 3, 6));
+    assert!(report.findings[0].text.contains("it is a folder"), "{report:?}");
+}
+
+/// Receipts, attempts and acts of an archived command have no witness but the manifest.
+#[tokio::test]
+async fn who_looks_at_a_file_hears_whether_it_is_what_was_written() {
+    use counterfoil_archive::{Compared, look};
+    let (site, files) = three_files().await;
+    let looked = |id: &str| look(&site.folder(), &files[0], id).unwrap().unwrap();
+    assert_eq!(looked("c-0001").compared, Compared::Same);
+    assert!(looked("c-0001").entry.is_some() && looked("c-0009").entry.is_none());
+    let path = site.path(&manifest_of(&files[0]));
+    let manifest = fs::read(&path).unwrap();
+    forge(&site, &files[0], |text| text.replace("HTTP 200", "FORGED"));
+    fs::write(&path, &manifest).unwrap();
+    let forged = looked("c-0001");
+    assert_eq!((forged.entry.is_some(), forged.compared), (true, Compared::Differs));
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(looked("c-0001").compared, Compared::Not(why) if why.contains("no manifest")));
+}

@@ -1,6 +1,6 @@
 //! What a run moves, what it leaves, and what it refuses.
 
-use counterfoil_archive::{ArchiveError, Folder, Step, Unwatched, look};
+use counterfoil_archive::{ArchiveError, Compared, Folder, Step, Unwatched, look};
 use counterfoil_core::domain::{Command, Digest, ReceiptOutcome, Span};
 use counterfoil_core::port::Store;
 use counterfoil_core::port::archive::Archive;
@@ -24,9 +24,10 @@ async fn what_has_ended_is_moved_and_can_be_looked_at() {
     assert_eq!(site.files(".jsonl.zst"), std::slice::from_ref(file));
     for entry in entries {
         let id = entry.outbox.command_id.to_string();
-        assert_eq!(look(&site.folder(), file, &id).unwrap(), Some(entry));
+        let looked = look(&site.folder(), file, &id).unwrap().unwrap();
+        assert_eq!((looked.entry, looked.compared), (Some(entry), Compared::Same));
     }
-    assert_eq!(look(&site.folder(), file, "c-00").unwrap(), None);
+    assert_eq!(look(&site.folder(), file, "c-00").unwrap().unwrap().entry, None);
     assert_eq!(look(&site.folder(), "../secret", "c-0000").unwrap(), None);
     let manifest = site.manifest(0);
     assert_eq!(manifest["commands"], 10);

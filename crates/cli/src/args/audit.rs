@@ -10,7 +10,7 @@ pub(crate) struct Audit {
     #[arg(long, value_name = "URL|ask")]
     pub(crate) inbox: Option<String>,
     /// The receiver's own table is its book: a query whose first column is the ids of commands
-    /// that took effect. It is asked of the store that --inbox names, else of this one
+    /// that took effect, each once. It is asked of the store that --inbox names, else of this one
     #[arg(long, value_name = "SQL")]
     pub(crate) inbox_query: Option<String>,
     /// With --inbox or --inbox-query: a destination that this receiver serves; may be given

@@ -66,7 +66,8 @@ fn machines_are_told_in_json() {
     let told = run(&desk, &["archive", "--older-than", "0s", "--to", "old", "--json"]).json();
     let name = file(&desk, ".jsonl.zst");
     let one = json!({
-        "file": name, "commands": 1, "moved": 1, "left": [], "elsewhere": [], "resumed": false,
+        "file": name, "commands": 1, "moved": 1, "left": [], "elsewhere": [], "lost": [],
+        "resumed": false,
     });
     assert_eq!((&told["moved"], &told["files"]), (&json!(1), &json!([one])));
     assert_eq!(told["violations"], json!([]));
@@ -116,8 +117,8 @@ fn an_archived_command_is_shown_whole_where_its_file_is_at_hand() {
     );
     let mut shown = desk.run(&["show", "a", "--json"]).json();
     assert_eq!(shown["archive_file"], name.as_str());
-    assert_eq!(shown["archived"], true);
-    for key in ["archive_file", "archived"] {
+    assert_eq!((&shown["archived"], &shown["archive_compared"]), (&json!(true), &json!("same")));
+    for key in ["archive_file", "archive_compared", "archived"] {
         shown[key] = before[key].clone();
     }
     assert_eq!(shown, before, "the whole story, as before");
@@ -132,7 +133,8 @@ fn a_file_that_is_away_or_damaged_hides_nothing_of_the_store() {
     let bytes = std::fs::read(desk.path("old").join(&name)).unwrap();
     std::fs::write(desk.path("old").join(&name), &bytes[..20]).unwrap();
     let said = run(&desk, &["show", "a", "--archive", "old"]);
-    assert!(said.is_done().out.contains("damaged") && said.out.contains("completed"), "{said:?}");
+    assert!(said.out.contains("damaged") && said.out.contains("completed"), "{said:?}");
+    assert!(said.code == Some(1) && said.out.contains("NOT WHAT ITS MANIFEST SAYS"), "{said:?}");
     let said = verified(&desk);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.out.contains("does not hold") && said.out.contains("CF1122"), "{said:?}");
@@ -321,4 +323,61 @@ fn what_is_restored_by_hand_is_the_same_command() {
         assert!(said.status.success(), "{script}: {said:?}");
         assert_eq!(core_of(&desk, &format!("{id}-again")), was);
     }
+}
+
+/// The story: somebody wrote another result into an archived file, and `show` told it as the
+/// receipt.
+#[test]
+fn a_file_that_is_not_what_its_manifest_says_is_called_so_and_one_without_a_manifest() {
+    let desk = with_ended(&["a"]);
+    archived(&desk).is_done();
+    let path = desk.path("old").join(file(&desk, ".jsonl.zst"));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let whole = bytes.clone();
+    // A frame that is skipped: every line reads as before.
+    bytes.extend([0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, b'x']);
+    std::fs::write(&path, bytes).unwrap();
+    let said = run(&desk, &["show", "a", "--archive", "old"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("THIS FILE IS NOT WHAT ITS MANIFEST SAYS"), "{said:?}");
+    let told = run(&desk, &["show", "a", "--archive", "old", "--json"]);
+    assert_eq!((told.code, told.out.contains("\"archive_compared\":\"differs\"")), (Some(1), true));
+    std::fs::write(&path, whole).unwrap();
+    std::fs::remove_file(desk.path("old").join(file(&desk, ".manifest.json"))).unwrap();
+    let said = run(&desk, &["show", "a", "--archive", "old"]);
+    let words = ["was not compared with its manifest", "it has no manifest", "result r"];
+    words.iter().for_each(|word| assert!(said.is_done().out.contains(word), "{word}: {said:?}"));
+}
+
+/// The story: a backup of the store was put back that was older than an archive run, and the run's
+/// manifest was lost. `archive` said "3 left in the store" with exit code 0, and from then on every
+/// verification and audit held, while the commands were in no table.
+#[test]
+fn what_a_restored_store_lacks_is_found_lost_and_not_left() {
+    let desk = with_ended(&["early"]);
+    let copied = rusqlite::Connection::open(desk.path("orders.db")).unwrap();
+    copied.execute("VACUUM INTO ?1", [desk.path("copy.db").to_str().unwrap()]).unwrap();
+    drop(copied);
+    for id in ["late-1", "late-2", "late-3"] {
+        desk.enqueue(id);
+        run(&desk, &["resolve", id, "--completed", "--evidence", "by hand"]).is_done();
+    }
+    desk.enqueue("newest");
+    archived(&desk).is_done();
+    std::fs::remove_file(desk.path("old").join(file(&desk, ".manifest.json"))).unwrap();
+    for end in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(desk.path(&format!("orders.db{end}")));
+    }
+    std::fs::copy(desk.path("copy.db"), desk.path("orders.db")).unwrap();
+    run(&desk, &["restored", "--at", "0s", "--yes"]).is_done();
+    let before = verified(&desk);
+    assert!(before.code == Some(1) && before.out.contains("CF1126"), "{before:?}");
+    assert!(before.out.contains("CF1130") && before.out.contains("late-1"), "{before:?}");
+    let said = archived(&desk);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let lost = "3 of its commands are in no table of the store, such as late-1";
+    assert!(said.out.contains("CF1130") && said.out.contains(lost), "{said:?}");
+    assert!(!said.out.contains("left in the store"), "{said:?}");
+    let after = verified(&desk);
+    assert_eq!((after.code, after.out.matches("CF1130").count()), (Some(1), 3), "{after:?}");
 }

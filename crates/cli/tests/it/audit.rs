@@ -10,7 +10,7 @@ const EXPECT: &str = "[audit]\nexpect = [{ sql = \"SELECT 'order.paid:' || id FR
                       WHERE paid = 1\", kind = \"order.paid\" }]\n";
 
 /// A desk whose three orders are paid, delivered, and known to the receiver.
-fn delivered() -> Desk {
+pub(crate) fn delivered() -> Desk {
     let desk = Desk::new();
     let (_receiver, port) = desk.receiver(&[]);
     desk.configure(port, "\"forever\"", EXPECT);
@@ -24,7 +24,7 @@ fn delivered() -> Desk {
     desk
 }
 
-fn change(desk: &Desk, file: &str, sql: &str) {
+pub(crate) fn change(desk: &Desk, file: &str, sql: &str) {
     Connection::open(desk.path(file)).unwrap().execute_batch(sql).unwrap();
 }
 
@@ -51,16 +51,31 @@ fn violated(desk: &Desk, id: &str) {
 #[test]
 fn what_was_delivered_holds_on_both_sides() {
     let desk = delivered();
-    let report = audit(&desk).json();
+    let mut report = audit(&desk).json();
+    assert!(report["inbox"]["since"].take().as_str().unwrap().starts_with("20"), "{report}");
+    assert_eq!(report["inbox"]["notes"].take().as_array().unwrap().len(), 1);
     assert_eq!(
         report,
         json!({ "holds": true, "checked": 3, "acknowledged": 0, "violations": [], "mended": [],
             "form": "full", "full_because": "first", "from": null, "sealed_at": null,
-            "full_at": null, "seal": "renewed" })
+            "full_at": null, "seal": "renewed",
+            "expected": [{ "kind": "order.paid", "commands": 3 }],
+            "inbox": { "keys": 3, "archived_keys": 0, "looked_up": 3, "not_looked_up": 0,
+                "since": null, "unclear": 0, "notes": null } })
     );
+    let next = told(&desk, &["--inbox", "sqlite:shipping.db"]);
+    assert_eq!(next["expected"], json!([{ "kind": "order.paid", "commands": 3 }]), "{next}");
+    assert_eq!(told(&desk, &[])["inbox"], json!(null));
     let told = desk.run(&["audit", "--inbox", "sqlite:shipping.db", "--full"]);
     let all = "the audit holds: 3 commands, 0 events, 3 expected ids, 3 keys of the receiver";
     assert!(told.is_done().out.contains(all), "{told:?}");
+    for line in [
+        "expect: 3 commands of kind order.paid looked for in its answer",
+        "the receiver: 3 ended commands of ours looked up there, which ended since 20",
+        "; 0 ended before and were not",
+    ] {
+        assert!(told.out.contains(line), "{line}: {told:?}");
+    }
 }
 
 #[test]
@@ -127,6 +142,7 @@ fn what_cannot_be_audited_is_named() {
     for (sql, why) in [
         ("SELECT id FROM no_such_table", "no such table"),
         ("DELETE FROM counterfoil_outbox", "no SELECT"),
+        ("SELECT ?", "it has a parameter"),
     ] {
         let said = run(&["audit", "--inbox-query", sql]);
         said.refuses(2, &["--inbox-query", sql, why, "first column"]);
@@ -206,12 +222,12 @@ fn force(desk: &Desk, sql: &str) {
     orders.execute_batch(sql).unwrap();
 }
 
-fn told(desk: &Desk, more: &[&str]) -> Value {
+pub(crate) fn told(desk: &Desk, more: &[&str]) -> Value {
     let said = desk.run(&[&["audit", "--json"], more].concat());
     serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"))
 }
 
-fn codes(report: &Value) -> Vec<&str> {
+pub(crate) fn codes(report: &Value) -> Vec<&str> {
     let found = report["violations"].as_array().unwrap().iter();
     found.map(|found| found["code"].as_str().unwrap()).collect()
 }
@@ -330,7 +346,7 @@ fn a_receivers_own_table_is_its_book() {
     change(&desk, "warehouse.db", "INSERT INTO took(command_id) VALUES ('invented')");
     let invented = run();
     assert_eq!((codes(&invented), &invented["seal"]), (vec!["CF0842"], &json!("stays")));
-    // In the store's own file, several of one command, and more than a page.
+    // In the store's own file, several rows of one command, and more than a page.
     change(
         &desk,
         "orders.db",
@@ -340,7 +356,24 @@ fn a_receivers_own_table_is_its_book() {
          UNION ALL SELECT 'order.paid:2' UNION ALL SELECT 'order.paid:订单'",
     );
     let own = desk.run(&["audit", "--inbox-query", took]);
-    assert!(own.is_done().out.contains("keys of the receiver"), "{own:?}");
+    assert_eq!(own.code, Some(1), "{own:?}");
+    let twice = "CF0845  key order.paid:1 stands 2500 times in the receiver's book";
+    assert!(own.out.contains(twice) && own.out.contains("SELECT DISTINCT"), "{own:?}");
+    assert_eq!(own.out.matches("CF08").count(), 1, "{own:?}");
+    // Where several rows are one effect, the query says so, by any name and beside other columns.
+    let once = "SELECT command_id, max(at), max(at) FROM took GROUP BY 1 ORDER BY 1;";
+    let own = desk.run(&["audit", "--inbox-query", once]);
+    assert!(own.is_done().out.contains("3 keys of the receiver checked"), "{own:?}");
+    assert!(own.out.contains("3 ended commands of ours looked up there, whenever they"), "{own:?}");
+    let none = desk.run(&[
+        "audit",
+        "--inbox-query",
+        "SELECT NULL UNION ALL SELECT command_id FROM \
+        (SELECT DISTINCT command_id FROM took) -- with a comment",
+    ]);
+    let text = "key NULL in the receiver's book (row 1 of the answer) is no command";
+    assert!(none.code == Some(1) && none.out.contains(text), "{none:?}");
+    assert_eq!(none.out.matches("CF08").count(), 1, "{none:?}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod api_schemathesis;
 mod archive;
 mod archive_story;
 mod audit;
+mod audit_book;
 mod backup;
 mod bulk;
 mod by_hand;

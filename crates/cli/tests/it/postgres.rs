@@ -260,9 +260,18 @@ fn an_audit_goes_on_from_its_seal_and_matches_a_receivers_own_table() {
     theirs.run("INSERT INTO cf.took(id) VALUES ('c'), ('invented')");
     let invented = run();
     assert!(invented.out.contains("CF0842") && invented.out.contains("invented"), "{invented:?}");
+    let twice = "CF0845\",\"ids\":[\"c\"],\"text\":\"key c stands 2 times in the receiver's book";
+    assert!(invented.out.contains(twice), "{invented:?}");
+    theirs.run("INSERT INTO cf.took(id) VALUES (NULL)");
+    let null = run();
+    assert!(null.out.contains("key NULL in the receiver's book (row 6 of the answer)"), "{null:?}");
     let writes = "WITH gone AS (DELETE FROM cf.took RETURNING id) SELECT id FROM gone";
     let refused = shop.desk.run(&["audit", "--inbox-query", &writes.replace("cf.", "x.")]);
     refused.refuses(2, &["--inbox-query"]);
+    for (query, why) in [("SELECT $1::text", "it has a parameter"), ("SELECT ?", "syntax error")] {
+        let refused = shop.desk.run(&["audit", "--inbox-query", query]);
+        refused.refuses(2, &["--inbox-query", query, why, "first column"]);
+    }
     let next = shop.desk.run(&["audit"]);
     assert!(next.is_done().out.contains("incremental: the audit that held at 20"), "{next:?}");
     shop.schema.run(

@@ -50,7 +50,10 @@ impl Expect {
         findings: &mut Findings,
     ) -> Result<(), StoreError> {
         let answered = self.answered(store, page, horizon, findings).await?;
-        if self.kind.is_none() || sealed == Some(answered) {
+        let Some(kind) = &self.kind else { return Ok(()) };
+        if sealed == Some(answered) {
+            let commands = u64::try_from(answered.rows).unwrap_or_default();
+            findings.looks_back((&self.sql, kind), commands);
             return Ok(());
         }
         let mut back = Back::new(self, page);
@@ -78,9 +81,9 @@ impl Expect {
             let ids = store.expected(&self.sql, offset, page).await?;
             let numbers = store.numbers(&ids).await?;
             findings.checked.expected += ids.len() as u64;
-            for (id, n) in ids.iter().zip(numbers) {
+            for (row, (id, n)) in (offset + 1..).zip(ids.iter().zip(numbers)) {
                 match n {
-                    None => findings.add([missing(self, id)]),
+                    None => findings.add([missing(self, id, row)]),
                     Some(n) if n <= horizon => sum.add(&Digest::of(id.as_bytes())),
                     Some(_) => {}
                 }
@@ -93,7 +96,16 @@ impl Expect {
     }
 }
 
-fn missing(expect: &Expect, id: &str) -> Violation {
+/// What the query's row of this number, from 1, names and is no command.
+fn missing(expect: &Expect, id: &str, row: u64) -> Violation {
+    if id.is_empty() {
+        let text = format!(
+            "row {row} of the answer of {:?} has NULL or an empty text where an id should be: \
+             leave such rows out by a WHERE, or find out which value is missing there",
+            expect.sql
+        );
+        return Violation { code: law::EXPECTED_MISSING.code, ids: Vec::new(), text };
+    }
     let found = format!("command {id} is expected by {:?}, but does not stand", expect.sql);
     Violation::of(&law::EXPECTED_MISSING, vec![id.to_owned()], &found)
 }
@@ -119,8 +131,9 @@ pub(super) async fn forward<S: Store>(
         let ids = store.expected(&expect.sql, offset, page).await?;
         let known = store.known(&ids).await?;
         findings.checked.expected += ids.len() as u64;
-        for (id, _) in ids.iter().zip(known).filter(|(_, known)| !known) {
-            findings.add([missing(expect, id)]);
+        let rows = (offset + 1..).zip(ids.iter().zip(known));
+        for (row, (id, _)) in rows.filter(|(_, (_, known))| !known) {
+            findings.add([missing(expect, id, row)]);
         }
         offset += ids.len() as u64;
         if ids.len() < page {
@@ -156,8 +169,10 @@ impl<'a> Back<'a> {
         findings: &mut Findings,
     ) -> Result<(), StoreError> {
         let Some(kind) = &self.expect.kind else { return Ok(()) };
+        let before = self.ids.len();
         let of_kind = commands.iter().filter(|facts| is_of(facts, kind));
         self.ids.extend(of_kind.map(|facts| facts.id.clone()));
+        findings.looks_back((&self.expect.sql, kind), (self.ids.len() - before) as u64);
         if self.ids.len() >= self.at_once { self.look(store, findings).await } else { Ok(()) }
     }
 

@@ -3,17 +3,19 @@
 //!
 //! Guarantees: what is written on both sides while it runs is no violation, since each direction
 //! reads the later side last. Does not: know keys that the receiver has rightly forgotten; say
-//! with `since` from when it must remember.
+//! with `since` from when it must remember. Of archived commands, whose tombstones have no time, it
+//! looks for no key; their keys there are compared.
 
 use std::collections::BTreeSet;
 use std::future::Future;
 
 use super::page::Pages;
 use super::report::{AuditReport, Findings};
+use super::theirs::{repeated, theirs_first};
 use super::{KEEP, PAGE};
 use crate::domain::laws::{CommandFacts, Law, Violation, law};
 use crate::domain::{Micros, Receipt, ReceiptOutcome};
-use crate::port::Store;
+use crate::port::Archive;
 use crate::port::read::FactsFrom;
 use crate::port::store::StoreError;
 
@@ -27,6 +29,18 @@ pub struct BookEntry {
     pub outcome: Option<ReceiptOutcome>,
     /// When the key came first.
     pub received_at: Micros,
+    /// Where it stands, in words, if it is no text: then `key` is only like it, and no command can
+    /// have it.
+    pub place: Option<String>,
+}
+
+/// Keys that stand in the receiver's book more than once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repeated {
+    /// How many such keys there are.
+    pub found: u64,
+    /// The first of them, and how often each stands there.
+    pub first: Vec<(String, u64)>,
 }
 
 /// The receiver's book, as far as it is about one store's commands.
@@ -52,6 +66,16 @@ pub trait InboxBook: Sync {
         after: Option<&str>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<BookEntry>, Self::Error>> + Send;
+
+    /// The keys that stand there more than once; at most `limit` by name. Default: none, where a
+    /// key can stand there once only.
+    ///
+    /// # Errors
+    /// What the book reports.
+    fn repeated(&self, limit: usize) -> impl Future<Output = Result<Repeated, Self::Error>> + Send {
+        let _ = limit;
+        async { Ok(Repeated::default()) }
+    }
 
     /// How many keys are best looked up or read at once, where `page` commands are. Default: as
     /// many; a book that is read from its beginning each time wants more.
@@ -114,8 +138,12 @@ impl InboxMatch {
     }
 
     fn concerns(&self, facts: &CommandFacts) -> bool {
-        let Some(row) = &facts.outbox else { return false };
-        self.destinations.is_empty() || self.destinations.contains(row.destination.as_str())
+        facts.outbox.as_ref().is_some_and(|row| self.serves(row.destination.as_str()))
+    }
+
+    /// Whether this receiver serves a destination.
+    pub(super) fn serves(&self, destination: &str) -> bool {
+        self.destinations.is_empty() || self.destinations.contains(destination)
     }
 }
 
@@ -141,7 +169,7 @@ pub enum MatchError<E: std::error::Error + 'static> {
 ///
 /// # Errors
 /// [`MatchError`] if one of the two cannot be read.
-pub async fn match_inbox<S: Store, B: InboxBook>(
+pub async fn match_inbox<S: Archive, B: InboxBook>(
     store: &S,
     theirs: &B,
     options: InboxMatch,
@@ -149,10 +177,11 @@ pub async fn match_inbox<S: Store, B: InboxBook>(
     let mut findings = Findings::new(options.keep);
     ours_first(store, theirs, &options, &mut findings).await?;
     theirs_first(store, theirs, &options, &mut findings).await?;
+    repeated(theirs, options.keep, &mut findings).await?;
     Ok(findings.into_report())
 }
 
-async fn ours_first<S: Store, B: InboxBook>(
+async fn ours_first<S: Archive, B: InboxBook>(
     store: &S,
     theirs: &B,
     options: &InboxMatch,
@@ -162,7 +191,12 @@ async fn ours_first<S: Store, B: InboxBook>(
     let mut ended = Vec::new();
     let mut pages = Pages::new(store, FactsFrom::default(), options.page.max(1));
     while let Some(facts) = pages.next().await.map_err(MatchError::Store)? {
-        ended.extend(facts.commands.iter().filter_map(|facts| options.ended(facts)));
+        for facts in &facts.commands {
+            match options.ended(facts) {
+                Some(command) if options.is_forgotten(&command) => findings.checked.too_old += 1,
+                command => ended.extend(command),
+            }
+        }
         if ended.len() >= at_once {
             look_up(theirs, std::mem::take(&mut ended), findings).await?;
         }
@@ -177,7 +211,7 @@ async fn look_up<B: InboxBook>(
 ) -> Result<(), MatchError<B::Error>> {
     let keys: Vec<String> = ended.iter().map(|command| command.id.clone()).collect();
     let found = theirs.has(&keys).await.map_err(MatchError::Inbox)?;
-    findings.checked.commands += ended.len() as u64;
+    findings.checked.looked_up += ended.len() as u64;
     for (command, entry) in ended.iter().zip(found) {
         findings.add(compare(command, entry.as_ref()));
     }
@@ -187,6 +221,8 @@ async fn look_up<B: InboxBook>(
 /// A command that ended, as far as it is matched.
 struct Ended {
     id: String,
+    /// When.
+    at: Micros,
     /// How its newest round ended.
     outcome: ReceiptOutcome,
     /// Whether the receiver said so.
@@ -196,17 +232,21 @@ struct Ended {
 }
 
 impl InboxMatch {
-    /// The command, if it is looked for in the receiver's book.
+    /// Whether the receiver may have forgotten it.
+    fn is_forgotten(&self, command: &Ended) -> bool {
+        self.since.is_some_and(|since| command.at < since)
+    }
+
+    /// The command, if it is looked for in the receiver's book, unless that was too long ago.
     fn ended(&self, facts: &CommandFacts) -> Option<Ended> {
         let receipts = facts.receipts.iter().map(|entry| &entry.receipt);
         let newest = receipts.max_by_key(|receipt| receipt.round)?;
         let (outcome, by_receiver) = (newest.outcome, by_receiver(newest));
         let open = facts.delivery.is_some();
-        let forgotten = self.since.is_some_and(|since| newest.recorded_at < since);
         let wanted = !self.completed_only || (outcome == ReceiptOutcome::Completed && by_receiver);
-        let looked = !open && !forgotten && wanted && self.concerns(facts);
-        let (id, acted) = (facts.id.clone(), acted(facts));
-        looked.then_some(Ended { id, outcome, by_receiver, acted })
+        let looked = !open && wanted && self.concerns(facts);
+        let (id, at, acted) = (facts.id.clone(), newest.recorded_at, acted(facts));
+        looked.then_some(Ended { id, at, outcome, by_receiver, acted })
     }
 }
 
@@ -215,7 +255,7 @@ fn acted(facts: &CommandFacts) -> bool {
     facts.receipts.iter().any(|entry| is_effect(entry.receipt.outcome))
 }
 
-const fn is_effect(outcome: ReceiptOutcome) -> bool {
+pub(super) const fn is_effect(outcome: ReceiptOutcome) -> bool {
     matches!(outcome, ReceiptOutcome::Completed | ReceiptOutcome::Accepted)
 }
 
@@ -225,47 +265,35 @@ fn by_receiver(receipt: &Receipt) -> bool {
 }
 
 fn compare(command: &Ended, entry: Option<&BookEntry>) -> Option<Violation> {
-    let Ended { id, outcome, by_receiver, acted } = command;
+    let Ended { id, outcome, by_receiver, acted, .. } = command;
     let refused = entry.map(|entry| entry.outcome == Some(ReceiptOutcome::Rejected));
-    let (law, found): (&Law, _) = match (outcome, refused) {
-        (ReceiptOutcome::Completed, None) if *by_receiver => {
-            (&law::KEY_MISSING, "completed here, but its key is not in the receiver's book")
-        }
-        (ReceiptOutcome::Completed, Some(true)) if *by_receiver => {
-            (&law::KEY_REFUSED, "completed here, but refused in the receiver's book")
-        }
-        (
-            ReceiptOutcome::Rejected | ReceiptOutcome::Cancelled | ReceiptOutcome::Expired,
-            Some(false),
-        ) if !acted => (&law::KEY_ACTED, "the receiver acted on its key"),
-        _ => return None,
+    let Some(is_refused) = refused else {
+        let is_missing = *outcome == ReceiptOutcome::Completed && *by_receiver;
+        let found = "completed here, but its key is not in the receiver's book";
+        return is_missing.then(|| told(&law::KEY_MISSING, id, *outcome, found));
     };
-    let found = format!("command {id} ended {}: {found}", outcome.name());
-    Some(Violation::of(law, vec![id.clone()], &found))
+    let (law, found) = contradiction(*outcome, is_refused)?;
+    let is_excused = if *outcome == ReceiptOutcome::Completed { !by_receiver } else { *acted };
+    (!is_excused).then(|| told(law, id, *outcome, found))
 }
 
-async fn theirs_first<S: Store, B: InboxBook>(
-    store: &S,
-    theirs: &B,
-    options: &InboxMatch,
-    findings: &mut Findings,
-) -> Result<(), MatchError<B::Error>> {
-    let mut after: Option<String> = None;
-    loop {
-        let limit = theirs.at_once(options.page.max(1));
-        let entries = theirs.page(after.as_deref(), limit).await.map_err(MatchError::Inbox)?;
-        let keys: Vec<String> = entries.into_iter().map(|entry| entry.key).collect();
-        let known = store.known(&keys).await.map_err(MatchError::Store)?;
-        findings.checked.keys += keys.len() as u64;
-        for (key, _) in keys.iter().zip(known).filter(|(_, known)| !known) {
-            let found = format!("key {key} in the receiver's book is no command of this store");
-            findings.add([Violation::of(&law::KEY_UNKNOWN, vec![key.clone()], &found)]);
+/// What an outcome here and a key there say otherwise, if anything.
+pub(super) const fn contradiction(
+    outcome: ReceiptOutcome,
+    is_refused: bool,
+) -> Option<(&'static Law, &'static str)> {
+    match (outcome, is_refused) {
+        (ReceiptOutcome::Completed, true) => {
+            Some((&law::KEY_REFUSED, "completed here, but refused in the receiver's book"))
         }
-        let Some(last) = keys.into_iter().next_back() else { return Ok(()) };
-        // In what order the book is, only the book knows.
-        if after.as_ref() == Some(&last) {
-            return Err(MatchError::StandsStill { key: last });
+        (ReceiptOutcome::Rejected | ReceiptOutcome::Cancelled | ReceiptOutcome::Expired, false) => {
+            Some((&law::KEY_ACTED, "the receiver acted on its key"))
         }
-        after = Some(last);
+        _ => None,
     }
+}
+
+pub(super) fn told(law: &Law, id: &str, outcome: ReceiptOutcome, found: &str) -> Violation {
+    let found = format!("command {id} ended {}: {found}", outcome.name());
+    Violation::of(law, vec![id.to_owned()], &found)
 }

@@ -19,11 +19,12 @@ mod reading;
 mod report;
 pub mod seal;
 mod sealed;
+mod theirs;
 mod totals;
 
 pub use contradicted::audit_archived;
 pub use expect::Expect;
-pub use inbox::{BookEntry, InboxBook, InboxMatch, MatchError, match_inbox};
+pub use inbox::{BookEntry, InboxBook, InboxMatch, MatchError, Repeated, match_inbox};
 pub use pass::{From, Pass, SealFate, WhyFull};
 pub use report::{AuditReport, Checked};
 pub use sealed::{AuditError, How, audit_sealed};

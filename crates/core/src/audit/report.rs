@@ -2,6 +2,8 @@
 //!
 //! Guarantees: every violation is counted, a bounded number is kept. Does not: print.
 
+use std::collections::BTreeMap;
+
 use super::pass::Pass;
 use crate::domain::laws::{Violation, law};
 
@@ -21,6 +23,12 @@ pub struct Checked {
     pub expected: u64,
     /// Keys of the receiver's book.
     pub keys: u64,
+    /// Of them: keys of archived commands, which were compared with their tombstones.
+    pub archived_keys: u64,
+    /// Commands that ended and were looked for in the receiver's book.
+    pub looked_up: u64,
+    /// Commands that ended, and were not looked for there: the receiver may have forgotten them.
+    pub too_old: u64,
     /// Contradictions that somebody has looked into, so that they break no law any more.
     pub acknowledged: u64,
     /// Tombstones of archived commands.
@@ -41,6 +49,9 @@ impl Checked {
         self.destinations += other.destinations;
         self.expected += other.expected;
         self.keys += other.keys;
+        self.archived_keys += other.archived_keys;
+        self.looked_up += other.looked_up;
+        self.too_old += other.too_old;
         self.acknowledged += other.acknowledged;
         self.archived += other.archived;
         self.workflows += other.workflows;
@@ -64,6 +75,9 @@ pub struct AuditReport {
     /// Commands that stood with neither a delivery nor a receipt and are uncertain now; at most as
     /// many as violations are kept.
     pub mended: Vec<String>,
+    /// Of each expectation with a kind: that kind, and how many commands of it were looked for in
+    /// its answer, those included that were compared by the sum of their ids.
+    pub expected_of: Vec<(String, u64)>,
     /// From where it looked, and what became of the seal; `None` for an audit without one.
     pub pass: Option<Pass>,
 }
@@ -77,6 +91,7 @@ impl AuditReport {
         self.found += other.found;
         self.violations.extend(other.violations);
         self.mended.extend(other.mended);
+        self.expected_of.extend(other.expected_of);
         self.pass = self.pass.or(other.pass);
         self
     }
@@ -94,12 +109,25 @@ pub(super) struct Findings {
     tallies: u64,
     keep: usize,
     mended: Vec<String>,
+    /// By query and kind.
+    expected_of: BTreeMap<(String, String), u64>,
 }
 
 impl Findings {
     pub(super) fn new(keep: usize) -> Self {
         let (checked, kept, mended) = (Checked::default(), Vec::new(), Vec::new());
-        Self { checked, kept, found: 0, seals: 0, tallies: 0, keep, mended }
+        let expected_of = BTreeMap::new();
+        Self { checked, kept, found: 0, seals: 0, tallies: 0, keep, mended, expected_of }
+    }
+
+    /// Counts violations that are not told.
+    pub(super) const fn more(&mut self, violations: u64) {
+        self.found += violations;
+    }
+
+    /// Counts commands of a query's kind that are looked for in its answer; 0 counts, too.
+    pub(super) fn looks_back(&mut self, (sql, kind): (&str, &str), commands: u64) {
+        *self.expected_of.entry((sql.to_owned(), kind.to_owned())).or_default() += commands;
     }
 
     pub(super) fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
@@ -142,8 +170,9 @@ impl Findings {
     }
 
     pub(super) fn into_report(self) -> AuditReport {
-        let Self { checked, kept, found, mended, .. } = self;
+        let Self { checked, kept, found, mended, expected_of, .. } = self;
         let holds = found == 0;
-        AuditReport { holds, checked, violations: kept, found, mended, pass: None }
+        let expected_of = expected_of.into_iter().map(|((_, kind), count)| (kind, count)).collect();
+        AuditReport { holds, checked, violations: kept, found, mended, expected_of, pass: None }
     }
 }

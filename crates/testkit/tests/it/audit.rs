@@ -2,10 +2,12 @@
 //!
 //! Guarantees: rows of every kind are spoiled once. Does not: repeat the laws' own tests.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use counterfoil_core::audit::{
-    AuditOptions, AuditReport, BookEntry, Expect, InboxBook, InboxMatch, audit, match_inbox,
+    AuditOptions, AuditReport, BookEntry, Expect, InboxBook, InboxMatch, Repeated, audit,
+    match_inbox,
 };
 use counterfoil_core::domain::transition::Report;
 use counterfoil_core::domain::{
@@ -13,7 +15,7 @@ use counterfoil_core::domain::{
     Outcome, Purpose, ReceiptOutcome, ResultBody, Seed, State, Stream, Terms, Token,
 };
 use counterfoil_core::port::store::{Append, ClaimFrom, Ended, Exchange, Settle, StoreError};
-use counterfoil_core::port::{Act, Acted, Actor, Deed, Store};
+use counterfoil_core::port::{Act, Acted, Actor, Archive, Deed, Store};
 use counterfoil_testkit::memory_store::rows::{AttemptEntry, Rows};
 use counterfoil_testkit::{ManualClock, MemoryStore};
 
@@ -228,6 +230,7 @@ impl Keys {
             key: (*key).to_owned(),
             outcome: *outcome,
             received_at,
+            place: None,
         };
         let mut all: Vec<_> = keys.iter().map(entry).collect();
         all.sort_by(|one, other| one.key.cmp(&other.key));
@@ -246,6 +249,14 @@ impl InboxBook for Keys {
     async fn page(&self, after: Option<&str>, limit: usize) -> Result<Vec<BookEntry>, Self::Error> {
         let later = |entry: &&BookEntry| after.is_none_or(|after| entry.key.as_str() > after);
         Ok(self.0.iter().filter(later).take(limit).cloned().collect())
+    }
+
+    async fn repeated(&self, limit: usize) -> Result<Repeated, Self::Error> {
+        let mut times: BTreeMap<&str, u64> = BTreeMap::new();
+        self.0.iter().for_each(|entry| *times.entry(&entry.key).or_default() += 1);
+        let all = times.into_iter().filter(|(_, times)| *times > 1);
+        let all: Vec<_> = all.map(|(key, times)| (key.to_owned(), times)).collect();
+        Ok(Repeated { found: all.len() as u64, first: all.into_iter().take(limit).collect() })
     }
 
     fn at_once(&self, page: usize) -> usize {
@@ -354,4 +365,117 @@ async fn a_retry_clears_no_doubt_and_a_lost_receipt_is_not_made_up_for_by_a_rede
     });
     let found = codes(&audited(&store).await).join(" ");
     assert!(found.contains("CF0806") && found.contains("CF0813"), "{found}");
+}
+
+/// Moves what has ended away.
+async fn archive(store: &MemoryStore) {
+    let later = store.now().unwrap().plus(counterfoil_core::domain::Span::from_secs(1));
+    let entries = store.ended(later, 0, 9).await.unwrap().entries;
+    assert_eq!(entries.len(), 3);
+    store.bury("f.jsonl.zst", entries, None).await.unwrap();
+}
+
+/// The story: a command was cancelled, the receiver had done it, and the audit said so until the
+/// command was archived. From then on the two books agreed.
+#[tokio::test]
+async fn the_key_of_an_archived_command_is_compared_with_what_stays_of_it() {
+    let store = store().await;
+    archive(&store).await;
+    let (completed, rejected) = (Some(ReceiptOutcome::Completed), Some(ReceiptOutcome::Rejected));
+    let agree = [("done", completed), ("refused", rejected), ("cancelled", rejected)];
+    assert_eq!(matched(&store, &agree, InboxMatch::default()).await, []);
+    for (key, outcome, code) in [
+        ("cancelled", completed, "CF0844"),
+        ("refused", None, "CF0844"),
+        ("done", rejected, "CF0843"),
+    ] {
+        let found = matched(&store, &[(key, outcome)], InboxMatch::default()).await;
+        assert_eq!(found, violation(code, key));
+        let elsewhere = InboxMatch::default().destination("bank");
+        assert_eq!(matched(&store, &[(key, outcome)], elsewhere).await, []);
+    }
+    let report = match_inbox(&store, &Keys::of(&agree), InboxMatch::default()).await.unwrap();
+    assert_eq!((report.checked.keys, report.checked.archived_keys), (3, 3));
+}
+
+/// Only the receipts would tell, and these are in the file.
+#[tokio::test]
+async fn what_people_did_before_the_archive_may_excuse_a_key() {
+    let store = store().await;
+    let ann = || Actor { name: "ann".into(), reason: String::new() };
+    let act = Act::Redeliver { may_act_twice: true };
+    let deed = Deed { command_id: "refused".into(), act, by_filter: false };
+    let acted = store.act(vec![deed], ann()).await.unwrap();
+    assert!(matches!(acted[0], Acted::Done { .. }), "{acted:?}");
+    let report = Report {
+        outcome: ReceiptOutcome::Rejected,
+        result: None,
+        evidence: None,
+        source: "report".into(),
+        token: None,
+        equals_earlier: false,
+    };
+    store.report(&id("refused"), report).await.unwrap();
+    archive(&store).await;
+    assert_eq!(matched(&store, &[("refused", None)], InboxMatch::default()).await, []);
+}
+
+/// The story: a receiver whose own table is its book had two jobs of one id, and the audit held.
+#[tokio::test]
+async fn a_key_that_stands_twice_is_found_and_all_are_counted() {
+    let store = store().await;
+    let twice = [("done", None), ("done", None), ("open", None), ("open", None), ("open", None)];
+    let report = match_inbox(&store, &Keys::of(&twice), InboxMatch::default()).await.unwrap();
+    assert_eq!(codes(&report), ["CF0845", "CF0845"]);
+    assert_eq!(report.violations[1].ids, ["open"]);
+    let mut one = InboxMatch::default();
+    one.keep = 1;
+    let report = match_inbox(&store, &Keys::of(&twice), one).await.unwrap();
+    assert_eq!((report.violations.len(), report.found), (1, 2));
+    assert!(report.violations[0].text.contains("done stands 2 times"), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_key_that_is_no_text_is_told_with_its_place_and_is_no_command() {
+    let store = store().await;
+    let mut keys = Keys::of(&[("done", None)]);
+    keys.0.push(BookEntry { place: Some("row 7".into()), ..keys.0[0].clone() });
+    keys.0.last_mut().unwrap().key = "open".into();
+    let report = match_inbox(&store, &keys, InboxMatch::default()).await.unwrap();
+    assert_eq!(codes(&report), ["CF0842"]);
+    assert!(report.violations[0].text.contains("key open in the receiver's book (row 7)"));
+}
+
+/// The story: a short-lived key moved the time from which the receiver must remember to a moment
+/// ago, and nothing said that nothing was looked for.
+#[tokio::test]
+async fn it_says_how_many_of_ours_were_looked_up_and_how_many_were_not() {
+    let store = store().await;
+    let counts = async |options| {
+        let checked =
+            match_inbox(&store, &Keys::of(&[("done", None)]), options).await.unwrap().checked;
+        (checked.looked_up, checked.too_old, checked.keys)
+    };
+    assert_eq!(counts(InboxMatch::default()).await, (3, 0, 1));
+    let later = store.now().unwrap().plus(counterfoil_core::domain::Span::from_secs(1));
+    assert_eq!(counts(InboxMatch::default().since(later)).await, (0, 3, 1));
+}
+
+/// The story: a LEFT JOIN answered NULL, and the audit said "command  is expected, write it now,
+/// under this id".
+#[tokio::test]
+async fn an_answer_without_an_id_is_told_by_its_row_and_a_kind_by_how_many_there_are() {
+    let store = store().await;
+    store.expect("rows", ["done".to_owned(), String::new(), "open".to_owned()]);
+    let expect = Expect::new("rows").kind("order.payed");
+    let report = audit(&store, AuditOptions::default().page(1).expect(expect)).await.unwrap();
+    assert_eq!((codes(&report), report.violations[0].ids.len()), (vec!["CF0831"], 0));
+    let text = &report.violations[0].text;
+    assert!(text.contains("row 2 of the answer of \"rows\" has NULL"), "{text}");
+    assert!(!text.contains("write it now"), "{text}");
+    assert_eq!(report.expected_of, [("order.payed".to_owned(), 0)]);
+    store.expect("all", IDS.map(String::from));
+    let expect = Expect::new("all").kind("order.paid");
+    let report = audit(&store, AuditOptions::default().page(2).expect(expect)).await.unwrap();
+    assert_eq!((report.holds, report.expected_of), (true, vec![("order.paid".to_owned(), 5)]));
 }

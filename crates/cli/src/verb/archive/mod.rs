@@ -1,7 +1,7 @@
 //! `archive`: moves what ended long ago into files, or proves that the files are whole.
 //!
-//! Guarantees: what breaks a law, and every finding, makes exit code 1; an error says that nothing
-//! is lost. Does not: hold any rule of the archive; its own crate does.
+//! Guarantees: what breaks a law, what a run finds lost, and every finding, makes exit code 1; an
+//! error says that nothing is lost. Does not: hold any rule of the archive; its own crate does.
 
 mod tell;
 
@@ -57,7 +57,7 @@ fn move_old(found: &Found, age: &str, args: &Archive) -> Ended {
     } else {
         output::line(&tell::run(&report, &dir))?;
     }
-    Ok(if report.broken == 0 { Exit::Done } else { Exit::Refused })
+    Ok(if report.broken == 0 && report.lost() == 0 { Exit::Done } else { Exit::Refused })
 }
 
 fn prove(found: &Found, args: &Archive) -> Ended {

@@ -27,6 +27,7 @@ pub(super) fn run(report: &ArchiveReport, dir: &Path) -> String {
     };
     for file in &report.files {
         lines.push(of_file(file));
+        lines.extend(lost(file));
     }
     if !report.events.is_empty() {
         let files = counted(report.events.len() as u64, "file");
@@ -69,6 +70,22 @@ fn of_file(file: &FileReport) -> String {
         ));
     }
     line
+}
+
+/// What a file holds and the store does not know.
+fn lost(file: &FileReport) -> Option<String> {
+    let first = cell(file.lost.first()?);
+    let what = match file.lost.len() {
+        1 => format!("command {first} of it is in no table of the store: it"),
+        many => {
+            format!("{many} of its commands are in no table of the store, such as {first}: each")
+        }
+    };
+    Some(format!(
+        "CF1130  {}: {what} may act again under its id; compare the store with a backup, and see \
+         `counterfoil archive --verify`",
+        file.name
+    ))
 }
 
 /// Why something stays.
@@ -127,7 +144,8 @@ pub(super) fn run_json(report: &ArchiveReport) -> Value {
     let file = |file: &FileReport| {
         json!({
             "file": file.name, "commands": file.commands, "moved": file.buried,
-            "left": file.left, "elsewhere": file.elsewhere, "resumed": file.resumed,
+            "left": file.left, "elsewhere": file.elsewhere, "lost": file.lost,
+            "resumed": file.resumed,
         })
     };
     let events = |file: &EventFileReport| {
@@ -217,6 +235,7 @@ mod tests {
             buried: 2,
             left: vec!["c-1".into()],
             elsewhere: Vec::new(),
+            lost: Vec::new(),
             resumed: false,
         };
         let copies = FileReport {

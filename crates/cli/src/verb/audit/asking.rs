@@ -30,6 +30,21 @@ pub(super) struct Asked {
     pub(super) report: AuditReport,
     /// How many answers were none.
     pub(super) unclear: u64,
+    /// Commands that ended before this were not asked about; `None`: all were.
+    pub(super) since: Option<Micros>,
+    /// What speaks against how far back was looked.
+    pub(super) notes: Vec<String>,
+}
+
+impl Asked {
+    /// Both in one: what ended since the later of both times was asked about at both.
+    fn and(mut self, other: Self) -> Self {
+        self.report = self.report.and(other.report);
+        self.unclear += other.unclear;
+        self.since = self.since.max(other.since);
+        self.notes.extend(other.notes);
+        self
+    }
 }
 
 /// Asks every destination that can be asked, or those that are named.
@@ -55,9 +70,7 @@ pub(super) async fn asked(
         let asked = of_one(store, config, relay, &destination).await?;
         all = Some(match all {
             None => asked,
-            Some(all) => {
-                Asked { report: all.report.and(asked.report), unclear: all.unclear + asked.unclear }
-            }
+            Some(all) => all.and(asked),
         });
     }
     all.ok_or_else(|| {
@@ -87,12 +100,13 @@ async fn of_one(
         return Err(Failure::could_not_run(text).help("so its answers prove nothing: see doctor"));
     }
     let mut options = InboxMatch::default().destination(name).completed_only();
-    options.since = since(store.now()?, destination);
+    let since = since(store.now()?, destination);
+    options.since = since;
     let matched = match_inbox(store, &book, options).await;
     let mut report = matched.map_err(Failure::could_not_run)?;
     // Of such a receiver those keys are looked at that were asked about.
     report.checked.keys += book.keys.into_inner();
-    Ok(Asked { report, unclear: book.unclear.into_inner() })
+    Ok(Asked { report, unclear: book.unclear.into_inner(), since, notes: Vec::new() })
 }
 
 /// From when on the receiver must still know what it did.
@@ -152,6 +166,7 @@ impl InboxBook for AskedBook {
                 key: key.clone(),
                 outcome: Some(outcome),
                 received_at: Micros::default(),
+                place: None,
             }));
         }
         Ok(entries)

@@ -4,12 +4,18 @@
 //! Does not: know what was removed, or what the receiver's program is told to do from now on.
 
 use counterfoil_core::domain::contract::GIVE_UP_AFTER;
-use counterfoil_core::domain::{Micros, Span};
+use counterfoil_core::domain::{Contract, Idempotent, Micros, Span};
 
 use super::inbox_file::InboxFile;
 use super::inbox_table::InboxTable;
+use crate::config::duration;
 use crate::config::store_url::StoreUrl;
 use crate::exit::Failure;
+use crate::output::time;
+
+/// A database stamps a key a little later than the guard has read the time that it is kept until:
+/// a hundredth of what is promised may be missing.
+const LATE: (i64, i64) = (1, 100);
 
 /// The keys of one source in a book, and how long they are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +69,33 @@ impl Kept {
             None if self.keys > 0 && self.for_ever == self.keys => Retention::ForEver,
             None => Retention::NotKnown,
         }
+    }
+
+    /// What is said where one of the keys is kept shorter than a destination's contract counts on.
+    pub(super) fn too_short(self, name: &str, contract: &Contract) -> Option<String> {
+        let Retention::Lasts(shortest) = self.retention() else { return None };
+        let tried = contract.give_up_after;
+        let what = match contract.idempotent {
+            Idempotent::No => return None,
+            Idempotent::Forever => "idempotent is \"forever\"".to_owned(),
+            Idempotent::Window { key_ttl }
+                if shortest.plus(key_ttl.times(LATE.0, LATE.1)) < key_ttl =>
+            {
+                format!("key_ttl is {}", duration::show(key_ttl))
+            }
+            Idempotent::Window { .. } if shortest < tried => {
+                format!("a relay tries for {}", time::about(tried))
+            }
+            Idempotent::Window { .. } => return None,
+        };
+        let kept = match shortest.as_micros() {
+            ..1_000_000 => "less than a second".to_owned(),
+            _ => time::about(shortest),
+        };
+        Some(format!(
+            "{name}: a key of the receiver is kept {kept}, and {what}: an effect that it forgot is \
+             not found, and a repeat acts twice; see `counterfoil doctor --inbox`"
+        ))
     }
 
     /// From when on the receiver must still know a key: its shortest retention ago, less the time

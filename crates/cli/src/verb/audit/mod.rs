@@ -13,10 +13,10 @@ mod query_table;
 mod receiver;
 mod tell;
 
-use counterfoil_console::json;
 use counterfoil_core::audit::{
     AuditError, AuditOptions, AuditReport, Expect, How, SealFate, audit_sealed,
 };
+use counterfoil_core::domain::Micros;
 use counterfoil_core::port::store::StoreError;
 use counterfoil_core::port::{Actor, Store};
 
@@ -28,6 +28,7 @@ use crate::config::store_url::{self, StoreUrl};
 use crate::exit::{Ended, Exit, Failure};
 use crate::output;
 use crate::store::{OpenStore, lacks_right};
+use asking::Asked;
 pub(super) use kept::{Kept, Retention};
 pub(super) use receiver::{Book, Receiver};
 pub(super) use tell::tell;
@@ -41,12 +42,20 @@ pub(super) struct Checked {
     pub(super) report: AuditReport,
     /// Whether queries of the user's own were given.
     expects: bool,
-    /// Whether a receiver's book was given.
-    inbox: bool,
+    /// How a receiver's book was looked at; `None`: none was given.
+    inbox: Option<Looked>,
     /// Whether it was not said which destinations that receiver serves.
     serves_all: bool,
+}
+
+/// How a receiver's book was looked at.
+struct Looked {
+    /// Commands that ended before this were not looked up there; `None`: all were.
+    since: Option<Micros>,
     /// How many answers of a receiver that was asked were none.
     unclear: u64,
+    /// What speaks against how far back was looked.
+    notes: Vec<String>,
 }
 
 /// Does `audit`.
@@ -81,9 +90,10 @@ pub(crate) fn run(shared: &Shared, args: &Audit) -> Ended {
         _ => failure,
     })?;
     if args.json {
-        output::line(&json::audit(&checked.report).to_string())?;
+        output::line(&tell::object(&checked).to_string())?;
     } else {
         output::line(&tell(&checked))?;
+        tell::looked_at(&checked).iter().try_for_each(|line| output::line(line))?;
         tell::passed(&checked.report, role.as_deref())
             .iter()
             .try_for_each(|line| output::line(line))?;
@@ -154,7 +164,6 @@ pub(super) async fn check(
     });
     let options = queries.fold(AuditOptions::default(), AuditOptions::expect);
     let asked: Vec<_> = options.expect.iter().map(|expect| expect.sql.clone()).collect();
-    let inbox = receiver.is_some();
     let serves_all = receiver.as_ref().is_some_and(Receiver::serves_all);
     if let Some(receiver) = &receiver {
         must_be_known(store, receiver.destinations).await?;
@@ -166,15 +175,12 @@ pub(super) async fn check(
     let how = how.seal_stays(matched.as_ref().is_some_and(|matched| !matched.report.holds));
     let audited = Box::pin(audit_sealed(store, options, how)).await;
     let mut report = audited.map_err(|error| failed(error, &asked))?;
-    let mut unclear = 0;
-    if let Some(matched) = matched {
-        let commands = report.checked.commands;
-        report = report.and(matched.report);
-        // The match looks at the same commands again.
-        report.checked.commands = commands;
-        unclear = matched.unclear;
+    let mut inbox = None;
+    if let Some(Asked { report: matched, unclear, since, notes }) = matched {
+        report = report.and(matched);
+        inbox = Some(Looked { since, unclear, notes });
     }
-    Ok(Checked { report, expects, inbox, serves_all, unclear })
+    Ok(Checked { report, expects, inbox, serves_all })
 }
 
 /// A query of the user's own that fails says nothing about the store.

@@ -4,11 +4,13 @@
 //! judge; `match_inbox` does.
 
 use counterfoil_core::audit::{AuditReport, InboxMatch, match_inbox};
+use counterfoil_core::domain::Contract;
 use counterfoil_core::port::Store;
 
 use super::asking::{self, Asked};
 use super::inbox_file::InboxFile;
 use super::inbox_table::InboxTable;
+use super::kept::Kept;
 use super::query_file::QueryFile;
 use super::query_table::QueryTable;
 use crate::config::store_url::StoreUrl;
@@ -58,23 +60,44 @@ impl Receiver<'_> {
         let serves = self.destinations.iter();
         let mut options = serves.fold(InboxMatch::default(), InboxMatch::destination);
         let (source, now) = (store.source(), store.now()?);
-        let report = match self.book {
+        let (report, kept) = match self.book {
             Book::Inbox(StoreUrl::Sqlite(path)) => {
                 let book = InboxFile::open(path, &source)?;
-                options.since = book.kept()?.remembers_since(now);
-                match_inbox(store, &book, options).await.map_err(Failure::could_not_run)?
+                let kept = book.kept()?;
+                options.since = kept.remembers_since(now);
+                let matched = match_inbox(store, &book, options.clone()).await;
+                (matched.map_err(Failure::could_not_run)?, Some(kept))
             }
             Book::Inbox(StoreUrl::Postgres(url)) => {
                 let book = InboxTable::open(url, &source).await?;
-                options.since = book.kept().await?.remembers_since(now);
-                match_inbox(store, &book, options).await.map_err(Failure::could_not_run)?
+                let kept = book.kept().await?;
+                options.since = kept.remembers_since(now);
+                let matched = match_inbox(store, &book, options.clone()).await;
+                (matched.map_err(Failure::could_not_run)?, Some(kept))
             }
-            Book::Query { url, sql } => queried(store, url, sql, options).await?,
+            Book::Query { url, sql } => (queried(store, url, sql, options.clone()).await?, None),
             Book::Asked { config, relay } => {
                 return asking::asked(store, config, relay, self.destinations).await;
             }
         };
-        Ok(Asked { report, unclear: 0 })
+        let notes = match kept {
+            Some(kept) => self.too_short(store, kept).await?,
+            None => Vec::new(),
+        };
+        Ok(Asked { report, unclear: 0, since: options.since, notes })
+    }
+
+    /// For which destinations the receiver keeps its keys shorter than their stored contract counts
+    /// on: it is looked less far back then than it should be.
+    async fn too_short(&self, store: &OpenStore, kept: Kept) -> Result<Vec<String>, Failure> {
+        let contracts = store.contracts().await?;
+        let serves =
+            |name: &String| self.destinations.is_empty() || self.destinations.contains(name);
+        let served = contracts.iter().filter(|(name, _)| serves(name));
+        let of_one = |(name, contract): (&String, &Option<Contract>)| {
+            kept.too_short(name, contract.as_ref()?)
+        };
+        Ok(served.filter_map(of_one).collect())
     }
 }
 

@@ -3,7 +3,9 @@
 //! Guarantees: the first line is the verdict; an audit that looked at less than everything says so.
 //! Does not: judge.
 
+use counterfoil_console::json;
 use counterfoil_core::audit::{AuditReport, Pass, SealFate, WhyFull};
+use serde_json::{Value, json};
 
 use super::Checked;
 use crate::output::counted;
@@ -29,7 +31,7 @@ pub(crate) fn tell(checked: &Checked) -> String {
     if checked.expects {
         what.push_str(&format!(", {}", counted(counts.expected, "expected id")));
     }
-    if checked.inbox {
+    if checked.inbox.is_some() {
         what.push_str(&format!(", {} of the receiver", counted(counts.keys, "key")));
     }
     let looked_into = match counts.acknowledged {
@@ -53,10 +55,68 @@ pub(crate) fn tell(checked: &Checked) -> String {
                 .into(),
         );
     }
-    if checked.unclear > 0 {
-        lines.push(format!("{} answers of receivers were neither yes nor no", checked.unclear));
+    let unclear = checked.inbox.as_ref().map_or(0, |inbox| inbox.unclear);
+    if unclear > 0 {
+        lines.push(format!("{unclear} answers of receivers were neither yes nor no"));
     }
     lines.join("\n")
+}
+
+/// How many commands were looked for in the user's own answers and at the receiver, and how far
+/// back: a line each.
+pub(super) fn looked_at(checked: &Checked) -> Vec<String> {
+    let counts = &checked.report.checked;
+    let of_kind = |(kind, commands): &(String, u64)| {
+        let kind = cell(kind);
+        match commands {
+            0 => format!(
+                "note: no command of kind {kind} stands, so `[audit] expect` could miss none in \
+                 its answer: see that the kind is spelt as it is recorded"
+            ),
+            some => format!(
+                "expect: {} of kind {kind} looked for in its answer",
+                counted(*some, "command")
+            ),
+        }
+    };
+    let mut lines: Vec<String> = checked.report.expected_of.iter().map(of_kind).collect();
+    let Some(inbox) = &checked.inbox else { return lines };
+    let mut line = format!(
+        "the receiver: {} of ours looked up there",
+        counted(counts.looked_up, "ended command")
+    );
+    match inbox.since.map(time::show) {
+        None => line.push_str(", whenever they ended"),
+        Some(since) => {
+            let before = counts.too_old;
+            line.push_str(&format!(
+                ", which ended since {since}; {before} ended before and were not"
+            ));
+        }
+    }
+    if counts.archived_keys > 0 {
+        let keys = counted(counts.archived_keys, "key");
+        line.push_str(&format!("; {keys} of archived commands compared with what stays of these"));
+    }
+    lines.push(line);
+    lines.extend(inbox.notes.iter().map(|note| format!("note: {}", cell(note))));
+    lines
+}
+
+/// The whole of it, for machines.
+pub(super) fn object(checked: &Checked) -> Value {
+    let (mut object, counts) = (json::audit(&checked.report), &checked.report.checked);
+    let expected = checked.report.expected_of.iter();
+    let expected = expected.map(|(kind, commands)| json!({ "kind": kind, "commands": commands }));
+    object["expected"] = expected.collect::<Vec<_>>().into();
+    object["inbox"] = checked.inbox.as_ref().map_or(Value::Null, |inbox| {
+        json!({
+            "keys": counts.keys, "archived_keys": counts.archived_keys,
+            "looked_up": counts.looked_up, "not_looked_up": counts.too_old,
+            "since": inbox.since.map(time::show), "unclear": inbox.unclear, "notes": inbox.notes,
+        })
+    });
+    object
 }
 
 /// What was mended, from where it looked, and what became of the seal: a line each.

@@ -1,9 +1,9 @@
 //! The rest of an archived command's story, from its file.
 //!
-//! Guarantees: what the file tells is told as if it stood in the store; where it is not at hand,
-//! its name is. Does not: change anything.
+//! Guarantees: what the file tells is told as if it stood in the store, and beside it whether the
+//! file is what its manifest says; where it is not at hand, its name is. Does not: change anything.
 
-use counterfoil_archive::{Folder, look};
+use counterfoil_archive::{Compared, Folder, Looked, look};
 use counterfoil_core::domain::laws::{AttemptFacts, ReceiptFacts};
 use counterfoil_core::port::archive::{Archive, Entry};
 use counterfoil_core::port::read::{Listed, ReceiptStory, Story, Told};
@@ -16,6 +16,9 @@ use crate::verb::archive::failed;
 const NOT_THERE: &str =
     "it is not in the folder of the archive: name the right one by --archive DIR";
 
+/// What is said of a file that is there.
+const NO_LINE: &str = "it has no line of this command: run `counterfoil archive --verify`";
+
 /// Where the rest of a story lies, and whether it was found there.
 pub(super) struct Place {
     /// The name of the file.
@@ -24,6 +27,24 @@ pub(super) struct Place {
     pub(super) is_whole: bool,
     /// Why it is not.
     pub(super) why: Option<String>,
+    /// Whether the file is what its manifest says; `None`: it is not at hand.
+    pub(super) compared: Option<Compared>,
+}
+
+impl Place {
+    /// The file is not what was written.
+    pub(super) fn differs(&self) -> bool {
+        self.compared == Some(Compared::Differs)
+    }
+
+    /// How the file stands to its manifest, in a word; `None`: it is not at hand.
+    pub(super) fn word(&self) -> Option<&'static str> {
+        self.compared.as_ref().map(|compared| match compared {
+            Compared::Same => "same",
+            Compared::Differs => "differs",
+            Compared::Not(_) => "not_compared",
+        })
+    }
 }
 
 /// Adds what the file of an archived command tells.
@@ -42,18 +63,21 @@ pub(super) async fn add(
     };
     let file = tombstone.file;
     let found = folder.map(|folder| look(folder, &file, &id)).transpose();
-    let (entry, why) = match found {
-        Ok(Some(Some(entry))) => (Some(entry), None),
-        Ok(Some(None)) => (None, Some(NOT_THERE.to_owned())),
-        Ok(None) => (None, None),
-        // A damaged file hides nothing of what the store itself knows.
-        Err(error) => (None, Some(failed(error).text().to_owned())),
+    let (entry, why, compared) = match found {
+        Ok(Some(Some(Looked { entry, why, compared }))) => {
+            let lacks = entry.is_none().then(|| why.unwrap_or_else(|| NO_LINE.to_owned()));
+            (entry, lacks, Some(compared))
+        }
+        Ok(Some(None)) => (None, Some(NOT_THERE.to_owned()), None),
+        Ok(None) => (None, None, None),
+        // A file that cannot be read hides nothing of what the store itself knows.
+        Err(error) => (None, Some(failed(error).text().to_owned()), None),
     };
     let is_whole = entry.is_some();
     if let Some(entry) = entry {
         tell(story, entry);
     }
-    Ok(Some(Place { file, is_whole, why }))
+    Ok(Some(Place { file, is_whole, why, compared }))
 }
 
 fn tell(story: &mut Story, entry: Entry) {

@@ -5,6 +5,7 @@
 
 mod archived;
 
+use counterfoil_archive::Compared;
 use counterfoil_console::json;
 use counterfoil_core::domain::{Micros, Pace};
 use counterfoil_core::port::Store;
@@ -52,14 +53,16 @@ pub(crate) fn run(shared: &Shared, args: &Show) -> Ended {
              part of it as docs/operations.md says",
         ));
     };
+    let differs = place.as_ref().is_some_and(Place::differs);
     if args.json {
         let mut object = json::story(&story);
+        object["archive_compared"] = place.as_ref().and_then(Place::word).into();
         object["archive_file"] = place.map(|place| place.file).into();
         output::line(&object.to_string())?;
     } else {
         output::line(tell(&story, &ahead, place.as_ref()).trim_end())?;
     }
-    Ok(Exit::Done)
+    Ok(if differs { Exit::Refused } else { Exit::Done })
 }
 
 /// The configuration at hand does not name the destination.
@@ -103,6 +106,7 @@ fn tell(story: &Story, ahead: &Ahead, place: Option<&Place>) -> String {
     }
     if let Some(place) = place {
         lines.push(lies_in(place));
+        lines.extend(doubted(place));
     }
     if row.is_erased {
         lines.push("its content was erased: body, headers, results and evidences".to_owned());
@@ -137,6 +141,24 @@ fn lies_in(place: &Place) -> String {
         None => "; to have it told, name its folder: --archive DIR, or [archive] dir".to_owned(),
     };
     format!("archived: only its tombstone is told here; the rest is in {file}{why}")
+}
+
+/// What speaks against what is told from a file: its receipts, attempts and acts have no witness
+/// but the manifest beside it.
+fn doubted(place: &Place) -> Option<String> {
+    match place.compared.as_ref()? {
+        Compared::Same => None,
+        Compared::Differs => Some(
+            "THIS FILE IS NOT WHAT ITS MANIFEST SAYS: what is told from it may have been changed; \
+             run `counterfoil archive --verify`, and bring it back from a backup"
+                .to_owned(),
+        ),
+        Compared::Not(why) => Some(format!(
+            "the file was not compared with its manifest ({}): nothing but itself speaks for it; \
+             run `counterfoil archive --verify`",
+            cell(why)
+        )),
+    }
 }
 
 /// What happened, in the order of time.

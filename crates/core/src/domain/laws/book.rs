@@ -138,6 +138,10 @@ laws! {
     KEY_ACTED "CF0844"
         "What ended without its effect has no effect in the receiver's book."
         "the receiver acted although the command ended otherwise: undo it there, or resolve it here"
+    KEY_REPEATED "CF0845"
+        "Each key stands once in the receiver's book."
+        "the receiver acted twice on one command: undo one there; where several rows are one \
+         effect, let the query tell each id once (SELECT DISTINCT)"
     SEALED "CF0851"
         "What an audit has sealed is never removed, changed or added to."
         "rows were written behind Counterfoil's back: compare with a backup, else `audit --reseal`"
