@@ -1,2 +1,3 @@
 -- by sqlite_autoindex_counterfoil_input_1: the first start that waits.
-SELECT name FROM counterfoil_input WHERE stream = ?1 AND kind = 'start' ORDER BY rowid LIMIT 1;
+SELECT name, recorded_at FROM counterfoil_input
+WHERE stream = ?1 AND kind = 'start' ORDER BY rowid LIMIT 1;

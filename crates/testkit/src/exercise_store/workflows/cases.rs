@@ -134,6 +134,7 @@ macro_rules! workflow_suite {
                 those_whose_start_waits_are_listed
                 one_workflow_is_told
                 what_waits_is_listed_in_pages
+                what_stands_still_is_counted
             }
             leaving {
                 commands_stay_until_the_workflow_is_over
