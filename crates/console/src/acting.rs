@@ -155,7 +155,8 @@ pub(crate) fn said(text: Option<&str>) -> Result<Option<String>, Problem> {
 
 /// What must not be left out.
 pub(crate) fn needed(name: &'static str, words: Option<String>) -> Result<String, Problem> {
-    words.ok_or_else(|| refused(name, "must be given, and not be empty: it stays on record"))
+    let words = words.filter(|words| !words.trim().is_empty());
+    words.ok_or_else(|| refused(name, "must be given, and not be blank: it stays on record"))
 }
 
 fn flag(text: Option<&str>) -> Result<bool, Problem> {

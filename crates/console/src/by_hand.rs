@@ -9,6 +9,7 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::port::workflow::{Dropped, EndedByHand};
 use counterfoil_core::port::{Actor, Workflows};
 use serde_json::json;
@@ -69,14 +70,10 @@ pub(crate) async fn drop_input<S: Workflows>(
             let detail = "no input of this id waits: the workflow's story names those that do";
             Problem::new(StatusCode::NOT_FOUND, "CF1045", "no such input waits", detail)
         }
-        Dropped::Own => cannot_go(
-            "it is a receipt or a timer, for which its workflow would wait for ever: mend the \
-             program, or end the workflow",
-        ),
-        Dropped::Served => cannot_go(
-            "its workflow is not quarantined, so a runner decides it: send another signal, or a \
-             cancel",
-        ),
+        refused => {
+            let row = desk.ask(desk.store.workflow(stream.as_str())).await?;
+            cannot_go(refused, row.and_then(|row| row.status))
+        }
     };
     Err(refused.field("input"))
 }
@@ -121,7 +118,25 @@ fn not_aside() -> Problem {
     Problem::new(StatusCode::CONFLICT, "CF1043", "the workflow is not quarantined", detail)
 }
 
-fn cannot_go(detail: &str) -> Problem {
+fn cannot_go(refused: Dropped, status: Option<Status>) -> Problem {
+    let is_own = refused == Dropped::Own;
+    let detail = match status {
+        Some(Status::Quarantined) => {
+            "it is a receipt or a timer, for which its workflow would wait for ever: mend the \
+             program and retry, or end the workflow"
+        }
+        Some(Status::Completed | Status::Failed) => {
+            "its workflow has ended: the next runner takes it as ignored, and nothing is to be done"
+        }
+        _ if is_own => {
+            "it is a receipt or a timer, for which its workflow waits, and a runner decides it: to \
+             end the workflow, send a cancel"
+        }
+        _ => {
+            "its workflow is not quarantined, so a runner decides it: send another signal, or a \
+             cancel"
+        }
+    };
     Problem::new(StatusCode::CONFLICT, "CF1046", "the input cannot be taken away", detail)
 }
 

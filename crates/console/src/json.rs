@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 mod workflow;
 
+pub(crate) use workflow::event_bytes;
 pub use workflow::{Fate, waiting_input, workflow, workflow_story};
 
 /// One command: the object of `show`, and of each line of `list`.
@@ -87,6 +88,12 @@ pub fn status(status: &Status, unserved: &[(String, u64)]) -> Value {
         "expiring": Value::Object(expiring.collect()),
         "paused": Value::Object(paused.collect()),
         "blocked": blocked.collect::<Vec<_>>(),
+        "workflows": {
+            "quarantined": status.workflows.quarantined,
+            "waiting": status.workflows.starts,
+            "oldest_waiting_seconds": status.workflows.oldest_start.map(seconds),
+            "orphans": status.workflows.orphans,
+        },
     })
 }
 
@@ -265,6 +272,9 @@ mod tests {
             "expiring": {},
             "paused": {},
             "blocked": [],
+            "workflows": {
+                "quarantined": 0, "waiting": 0, "oldest_waiting_seconds": null, "orphans": 0,
+            },
         });
         assert_eq!(status(&counts, &counted), shape);
     }

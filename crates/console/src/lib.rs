@@ -77,4 +77,4 @@ pub use caller::{Role, Token};
 pub use error::ApiError;
 pub use metrics::Counters;
 pub use options::ApiOptions;
-pub use told::{SHOWN, WorkflowTold, told};
+pub use told::{EVENT_BYTES_MAX, Part, SHOWN, StuckUndo, WorkflowTold, told};

@@ -21,13 +21,15 @@ use crate::desk::Desk;
 use crate::members::{refused as member, string};
 use crate::problem::Problem;
 use crate::query::{Query, refused};
-use crate::told::told;
+use crate::told::{Part, told};
 use crate::{answer, body, json, members};
 
 /// The parameters of the list, all optional.
 pub(crate) const PARAMETERS: [&str; 4] = ["workflow", "status", "limit", "after"];
 /// The parameters of the list of orphans, all optional.
 pub(crate) const OF_ORPHANS: [&str; 3] = ["limit", "after", "after_id"];
+/// The parameters of a story, all optional.
+const OF_A_STORY: [&str; 3] = ["at", "limit", "inputs_after"];
 /// Of a workflow whose start no runner has decided.
 const WAITING: &str = "waiting";
 /// How many a page has that names no limit; also of events.
@@ -74,12 +76,13 @@ pub(crate) async fn orphans<S: Workflows>(
 ) -> Result<Response, Problem> {
     let mut query = Query::read(query.as_deref(), &OF_ORPHANS)?;
     let limit = limit(&mut query)?;
-    // Before every stream, and behind every id: no id begins with the last character there is.
     let after = match (query.take("after"), query.take("after_id")) {
         (None, None) => None,
-        (stream, id) => {
-            Some((stream.unwrap_or_default(), id.unwrap_or_else(|| char::MAX.to_string())))
+        (None, Some(_)) => {
+            return Err(refused("after_id", "is an input of the stream in after: give both"));
         }
+        // Behind every id: no id begins with the last character there is.
+        (Some(stream), id) => Some((stream, id.unwrap_or_else(|| char::MAX.to_string()))),
     };
     let mut rows = desk.ask(desk.store.waiting_inputs(None, after, limit + 1)).await?;
     let more = rows.len() > limit;
@@ -104,13 +107,14 @@ pub(crate) async fn show<S: Workflows>(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let stream = stream(name)?;
-    let mut query = Query::read(query.as_deref(), &["at", "limit"])?;
+    let mut query = Query::read(query.as_deref(), &OF_A_STORY)?;
     let at = query.take("at").map(|text| {
         let seq = text.parse().ok().filter(|seq: &i64| *seq > 0);
         seq.ok_or_else(|| refused("at", "is a seq, a whole number from 1"))
     });
     let (at, limit) = (at.transpose()?, limit(&mut query)?);
-    let told = desk.ask(told(&desk.store, &stream, at, limit)).await?;
+    let part = Part { at, limit, inputs_after: query.take("inputs_after") };
+    let told = desk.ask(told(&desk.store, &stream, part)).await?;
     Ok(answer::done(&told.ok_or_else(no_such_workflow)?.to_json()))
 }
 
@@ -120,7 +124,7 @@ pub(crate) async fn start<S: Workflows>(
     name: Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    let stream = stream(name)?;
+    let stream = addressed(name)?;
     let input = {
         let taken = body::take(&desk, request).await?;
         let shape = "{\"workflow\": …}, and perhaps \"id\" and \"body\"";
@@ -138,7 +142,7 @@ pub(crate) async fn signal<S: Workflows>(
     name: Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    let stream = stream(name)?;
+    let stream = addressed(name)?;
     let input = {
         let taken = body::take(&desk, request).await?;
         let shape = "{\"name\": …, \"id\": …}, and perhaps \"body\"";
@@ -157,7 +161,7 @@ pub(crate) async fn cancel<S: Workflows>(
     name: Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    let stream = stream(name)?;
+    let stream = addressed(name)?;
     let input = {
         let taken = body::take(&desk, request).await?;
         let shape = "{\"reason\": …}, and perhaps \"id\"";
@@ -170,6 +174,7 @@ pub(crate) async fn cancel<S: Workflows>(
 }
 
 async fn send<S: Workflows>(desk: &Desk<S>, input: NewInput) -> Result<Response, Problem> {
+    let is_start = input.kind == InputKind::Start;
     let sent = desk.ask(desk.store.send_inputs(vec![input])).await?;
     match sent.into_iter().next() {
         Some(Ok(recorded)) => {
@@ -180,7 +185,8 @@ async fn send<S: Workflows>(desk: &Desk<S>, input: NewInput) -> Result<Response,
             Ok(answer::done(&json!({ "status": status })))
         }
         Some(Err(InputRefused::Value { what, why, .. })) => {
-            let field = if what == "name" { "name" } else { what };
+            // The name of a start is its program's.
+            let field = if what == "name" && is_start { "workflow" } else { what };
             Err(member(field, &format!("breaks a rule: {why}")))
         }
         Some(Err(_)) | None => {
@@ -199,6 +205,13 @@ pub(crate) fn text(name: &'static str, text: Option<&str>) -> Result<Option<Stri
 /// Any JSON, as it was sent.
 fn given(body: Option<&str>) -> Option<Vec<u8>> {
     body.map(|body| body.as_bytes().to_vec())
+}
+
+/// The stream of an input, which may be the first of it.
+fn addressed(name: Name) -> Result<Stream, Problem> {
+    let Path(name) = name.map_err(|_| no_such_workflow())?;
+    let rule = "has 1 to 200 bytes of UTF-8 without control characters";
+    Stream::new(name).map_err(|_| member("stream", rule))
 }
 
 pub(crate) fn stream(name: Name) -> Result<Stream, Problem> {

@@ -198,6 +198,7 @@ statements! {
     StatusDue = "status_due",
     StatusExpiring = "status_expiring",
     StatusOpen = "status_open",
+    StatusWorkflows = "status_workflows",
     StreamBegin = "stream_begin",
     StreamByHand = "stream_by_hand",
     StreamEnd = "stream_end",

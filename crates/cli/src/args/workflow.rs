@@ -103,10 +103,13 @@ pub(crate) struct ShowWorkflow {
     #[arg(long, value_name = "SEQ")]
     #[arg(value_parser = value_parser!(i64).range(1..))]
     pub(crate) at: Option<i64>,
-    /// At most so many events, the newest of them
+    /// At most so many events, the newest of them, and 8 MiB of them as JSON
     #[arg(long, value_name = "N", default_value_t = 200)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: u32,
+    /// The waiting inputs behind this one
+    #[arg(long, value_name = "ID")]
+    pub(crate) inputs_after: Option<String>,
     /// A folder of the archive, in which archived bodies of events are looked for; may be given
     /// several times. Default: [archive] dir
     #[arg(long, value_name = "DIR")]
@@ -226,6 +229,9 @@ pub(crate) struct VerifyWorkflows {
     /// several times. Default: [archive] dir. A workflow whose file is in none is named, and exit 1
     #[arg(long, value_name = "DIR")]
     pub(crate) archive: Vec<PathBuf>,
+    /// Print JSON: one object with the verdict. What PROGRAM prints goes to standard error
+    #[arg(long)]
+    pub(crate) json: bool,
     /// After `--`: your program and its arguments. It reads the histories from its standard input,
     /// decides again and tells what differs, see `verify::judge` of the library; its exit code is
     /// this command's

@@ -59,7 +59,8 @@ fn print(status: &Status, unserved: &[(String, u64)]) -> Result<(), crate::exit:
         output::line(&format!("{} is paused: {why}", cell(name)))?;
     }
     if status.destinations.is_empty() {
-        return output::line("no command was ever recorded here");
+        output::line("no command was ever recorded here")?;
+        return still(status).iter().try_for_each(|line| output::line(line));
     }
     let mut rows = table::table(&["destination", "state", "commands", "note"]);
     for (name, states) in &status.destinations {
@@ -73,7 +74,8 @@ fn print(status: &Status, unserved: &[(String, u64)]) -> Result<(), crate::exit:
         }
     }
     output::line(&rows.trim_fmt())?;
-    let lines: Vec<_> = blocked(status).into_iter().chain(hints(status)).collect();
+    let lines = blocked(status).into_iter().chain(still(status)).chain(hints(status));
+    let lines: Vec<_> = lines.collect();
     if lines.is_empty() { Ok(()) } else { output::line(&format!("\n{}", lines.join("\n"))) }
 }
 
@@ -96,6 +98,34 @@ fn blocked(status: &Status) -> Vec<String> {
         lines.push(format!("and {} more lanes: --json", status.blocked.len() - SHOWN));
     }
     lines
+}
+
+/// What of workflows stands still, and the verb that looks closer.
+fn still(status: &Status) -> Vec<String> {
+    let still = &status.workflows;
+    let counted = |n, one: &str| Some(output::counted(n, one)).filter(|_| n > 0);
+    let waits = |n| if n == 1 { "waits" } else { "wait" };
+    let oldest = still.oldest_start.map(time::about).unwrap_or_default();
+    let lines = [
+        counted(still.quarantined, "quarantined workflow").map(|counted| {
+            let waits = waits(still.quarantined);
+            format!(
+                "{counted} {waits} for a person: counterfoil workflow list --status quarantined"
+            )
+        }),
+        counted(still.starts, "start").map(|counted| {
+            let waits = waits(still.starts);
+            format!(
+                "{counted} {waits} for a runner, the oldest for {oldest}: counterfoil workflow \
+                 list --status waiting"
+            )
+        }),
+        counted(still.orphans, "input").map(|counted| {
+            let waits = waits(still.orphans);
+            format!("{counted} {waits} without any start: counterfoil workflow list --orphans")
+        }),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 /// What to type next.

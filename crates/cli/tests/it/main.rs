@@ -10,6 +10,28 @@
     reason = "a test that cannot go on says so by a panic, in its functions too"
 )]
 
+/// Runs each of these cases on SQLite and on PostgreSQL.
+macro_rules! on_both_stores {
+    ($($case:ident)*) => {
+        mod on_sqlite {
+            $(
+                #[test]
+                fn $case() {
+                    super::$case(&crate::workflow::Books::on_sqlite());
+                }
+            )*
+        }
+        mod on_postgres {
+            $(
+                #[test]
+                fn $case() {
+                    super::$case(&crate::workflow::Books::on_postgres());
+                }
+            )*
+        }
+    };
+}
+
 mod act;
 mod announce;
 mod answers;
@@ -69,3 +91,4 @@ mod verb;
 mod whole;
 mod workflow;
 mod workflow_archive;
+mod workflow_story;

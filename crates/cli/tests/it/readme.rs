@@ -145,6 +145,11 @@ fn the_tour_is_true(page: &str) {
     let audit = &tour.said("counterfoil audit --inbox").out;
     assert!(audit.starts_with("the audit holds: 1 command,"), "{audit}");
     assert!(audit.contains("1 expected id, 1 key of the receiver"), "{audit}");
+    let show = &tour.said("counterfoil workflow show trip-001").out;
+    let begin = "trip-001 · trip · waits for its start to be decided since ";
+    assert!(show.starts_with(begin) && show.contains("signal:approve"), "{show}");
+    let waiting = &tour.said("counterfoil workflow list --status waiting").out;
+    assert!(waiting.contains("trip-001"), "{waiting}");
     let jobs = "SELECT count(*) FROM jobs WHERE key = 'order.paid:A-001'";
     let warehouse = tour.desk.path("warehouse.db");
     assert_eq!(crate::program::number(&warehouse, jobs), 1);
@@ -159,6 +164,21 @@ fn the_tour_of_the_english_page_is_true() {
 #[test]
 fn the_tour_of_the_chinese_page_is_true() {
     the_tour_is_true(PAGES[1]);
+}
+
+#[test]
+fn the_example_programs_are_where_the_page_says() {
+    for page in PAGES.map(read) {
+        let run: Vec<_> = page.split("`cargo run -p ").skip(1).collect();
+        assert_eq!(run.len(), 2);
+        for words in run {
+            let (package, rest) = words.split_once(" --bin ").unwrap();
+            let bin = rest.split('`').next().unwrap();
+            let manifest = read(&format!("examples/{package}/Cargo.toml"));
+            assert!(manifest.contains(&format!("name = \"{package}\"\n")), "{package}");
+            assert!(read(&format!("examples/{package}/src/bin/{bin}.rs")).contains("fn main"));
+        }
+    }
 }
 
 #[test]

@@ -3,8 +3,17 @@
 //! Guarantees: an input is recorded once, and what waits is shown; each case runs on both. Does
 //! not: run a program; the examples do.
 
+use serde_json::json;
+
 use crate::program::{Desk, Said};
 use crate::server::Schema;
+
+/// A workflow whose start was decided.
+pub(crate) const BEGUN: &str = "
+    INSERT INTO cf.event(stream, seq, kind, body, cause, commands, recorded_at)
+    VALUES ('t-1', 1, 'start:trip', '', 'start', 0, 1767225600000000);
+    INSERT INTO cf.stream(stream, workflow, version, status, head)
+    VALUES ('t-1', 'trip', 1, 'running', 1)";
 
 /// A folder, and a store that is a file in it or a schema of the machine's server.
 pub(crate) struct Books {
@@ -109,9 +118,14 @@ fn what_breaks_a_rule_is_refused_by_name(books: &Books) {
     let file = golden.path().to_str().unwrap();
     says(&["workflow", "verify", "t-9", "--export", file], 1, &["no workflow"]);
     let none = ["workflow", "verify", "--workflow", "typo"];
-    says(&[&none[..], &["--export", file]].concat(), 2, &["\"typo\" has a history"]);
-    says(&[&none[..], &["--", "true"]].concat(), 2, &["\"typo\" has a history"]);
+    says(&[&none[..], &["--export", file]].concat(), 1, &["\"typo\" has a history"]);
+    says(&[&none[..], &["--", "true"]].concat(), 1, &["\"typo\" has a history"]);
     assert_eq!(std::fs::read_to_string(file).unwrap(), "of before");
+    for blank in ["", "  "] {
+        says(&["workflow", "cancel", "t", "--reason", blank], 2, &["--reason: say why"]);
+    }
+    let both = ["workflow", "verify", "--json", "--export", "-"];
+    says(&both, 2, &["export into a file"]);
 }
 
 fn a_program_that_judges_gives_the_exit_code(books: &Books) {
@@ -122,6 +136,29 @@ fn a_program_that_judges_gives_the_exit_code(books: &Books) {
     let said = books.run(&["workflow", "verify", "--", "cat"]);
     assert_eq!(said.is_done().out, "{\"end\":{\"workflows\":0}}\n", "an empty store has an end");
     assert_eq!(books.run(&["workflow", "verify", "--", "./none"]).code, Some(2));
+    let as_json = ["workflow", "verify", "--json", "--", "cat"];
+    let said = books.run(&as_json);
+    assert_eq!(said.json(), json!({"holds": true, "histories": 0, "left_out": []}));
+    assert!(said.err.contains("\"workflows\":0"), "what the program prints is talk: {said:?}");
+}
+
+/// The story: `-- true` ended with 0 or with 2, as the pipe went, and the text blamed stdout.
+fn a_program_that_reads_nothing_gives_no_verdict(books: &Books) {
+    books.forge(BEGUN);
+    let long = "x".repeat(200_000);
+    books.forge(&format!("UPDATE cf.event SET body = '{long}'"));
+    for judge in ["true", "head -c 100 > read", "exec <&-; sleep 0.2"] {
+        for _ in 0..3 {
+            let said = books.run(&["workflow", "verify", "--", "sh", "-c", judge]);
+            said.refuses(2, &["sh did not read the histories", "to the end"]);
+        }
+    }
+    let said = books.run(&["workflow", "verify", "--json", "--", "sh", "-c", "cat > read"]);
+    assert_eq!(said.json(), json!({"holds": true, "histories": 1, "left_out": []}));
+    let said = books.run(&["workflow", "verify", "--json", "--", "sh", "-c", "cat; exit 1"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let verdict: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(verdict["holds"], json!(false));
 }
 
 fn one_that_is_set_aside_is_listed_and_taken_up_again(books: &Books) {
@@ -138,6 +175,16 @@ fn one_that_is_set_aside_is_listed_and_taken_up_again(books: &Books) {
     assert!(listed.contains("t-1") && listed.contains("trip/1"), "{listed}");
     let told = books.run(&["workflow", "show", "t-1"]).is_done().out.clone();
     assert!(told.contains("it panicked: no seat"), "{told}");
+    // It never began, so an end is refused: it was proposed all the same.
+    assert!(!told.contains("workflow end"), "{told}");
+    let drop = "counterfoil workflow drop t-1 --input start --reason …, then counterfoil workflow \
+                retry t-1";
+    assert!(told.contains(drop), "{told}");
+    let verify = ["workflow", "verify", "t-1", "--", "cat"];
+    books.run(&verify).refuses(1, &["t-1 is quarantined and never began"]);
+    let status = books.run(&["status"]).is_done().out.clone();
+    let waits = "1 quarantined workflow waits for a person: counterfoil workflow list --status";
+    assert!(status.contains(waits), "{status}");
     books.run(&["workflow", "retry", "t-1", "--reason", "mended"]).is_done();
     books.run(&["workflow", "retry", "t-1"]).refuses(1, &["there is nothing to retry"]);
     assert!(!books.run(&list).is_done().out.contains("t-1"));
@@ -153,7 +200,9 @@ fn one_that_cannot_go_on_is_mended_by_hand(books: &Books) {
     drop("bad").refuses(1, &["no input \"bad\" of t-1 waits", "workflow show t-1"]);
     end().refuses(1, &["no workflow \"t-1\""]);
     assert_eq!(books.start("{}").is_done().out, "recorded\n");
-    end().refuses(1, &["waiting for its start", "workflow cancel"]);
+    end().refuses(1, &["waiting for its start", "workflow drop t-1"]);
+    let verify = || books.run(&["workflow", "verify", "t-1", "--", "cat"]);
+    verify().refuses(1, &["workflow t-1 waits for its start to be decided"]);
     let blank = ["workflow", "end", "t-1", "--reason", " "];
     books.run(&blank).refuses(2, &["--reason: say why"]);
     books.forge(
@@ -178,6 +227,11 @@ fn one_that_cannot_go_on_is_mended_by_hand(books: &Books) {
     let story = books.run(&["workflow", "show", "t-1", "--json"]).json();
     assert_eq!((&story["status"], &story["head"]), (&"failed".into(), &2.into()));
     books.run(&["audit", "--full"]).is_done();
+    let signal = ["workflow", "signal", "t-1", "approve", "--id", "late"];
+    assert_eq!(books.run(&signal).is_done().out, "recorded\n");
+    let said = drop("late");
+    said.refuses(1, &["t-1 has ended", "ignored"]);
+    assert!(!said.err.contains("cancel"), "both are ignored there: {said:?}");
 }
 
 /// A workflow that has issued more than a story tells says so, and where the rest is.
@@ -219,33 +273,13 @@ fn what_is_left_out_of_a_story_is_said(books: &Books) {
     assert_eq!(rest.is_done().out.lines().count(), 6);
 }
 
-macro_rules! on_both_stores {
-    ($($case:ident)*) => {
-        mod on_sqlite {
-            $(
-                #[test]
-                fn $case() {
-                    super::$case(&super::Books::on_sqlite());
-                }
-            )*
-        }
-        mod on_postgres {
-            $(
-                #[test]
-                fn $case() {
-                    super::$case(&super::Books::on_postgres());
-                }
-            )*
-        }
-    };
-}
-
 on_both_stores! {
     what_is_left_out_of_a_story_is_said
     what_nobody_decides_is_listed
     an_input_is_recorded_once_and_waits
     what_breaks_a_rule_is_refused_by_name
     a_program_that_judges_gives_the_exit_code
+    a_program_that_reads_nothing_gives_no_verdict
     one_that_is_set_aside_is_listed_and_taken_up_again
     one_that_cannot_go_on_is_mended_by_hand
 }

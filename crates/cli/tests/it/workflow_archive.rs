@@ -108,27 +108,6 @@ fn never_verified_without_its_file(books: &Books) {
     books.run(&recall).refuses(2, &["CF1107"]);
 }
 
-macro_rules! on_both_stores {
-    ($($case:ident)*) => {
-        mod on_sqlite {
-            $(
-                #[test]
-                fn $case() {
-                    super::$case(&super::Books::on_sqlite());
-                }
-            )*
-        }
-        mod on_postgres {
-            $(
-                #[test]
-                fn $case() {
-                    super::$case(&super::Books::on_postgres());
-                }
-            )*
-        }
-    };
-}
-
 on_both_stores! {
     moved_shown_and_brought_back
     never_verified_without_its_file

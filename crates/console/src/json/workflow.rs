@@ -38,9 +38,9 @@ pub fn workflow(row: &ListedWorkflow) -> Value {
     };
     json!({
         "stream": row.stream,
-        "workflow": name,
+        "workflow": Some(name).filter(|name| !name.is_empty()),
         "version": version,
-        "status": row.status.map_or("waiting", |status| status.name()),
+        "status": row.standing(),
         "head": row.head,
         "reason": row.reason,
         "input": row.input,
@@ -75,6 +75,11 @@ pub fn waiting_input(input: &WaitingInput) -> Value {
         "recorded_at": time(input.recorded_at),
         "served": input.is_served,
     })
+}
+
+/// How long an event is as JSON.
+pub(crate) fn event_bytes(row: &EventRow) -> usize {
+    event(row).to_string().len()
 }
 
 fn event(row: &EventRow) -> Value {

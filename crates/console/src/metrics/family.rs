@@ -94,6 +94,14 @@ families! {
         "Open commands of destinations that the configuration does not name.";
     PAUSED: Gauge "destination_paused" ["destination"]
         "1 while the destination is paused for all relays, else 0.";
+    QUARANTINED: Gauge "quarantined_workflows" []
+        "Workflows of the store that are quarantined: each waits for a person.";
+    WAITING_STARTS: Gauge "waiting_starts" []
+        "Starts of workflows that no runner has decided.";
+    OLDEST_START: Gauge "oldest_waiting_start_age_seconds" []
+        "How long the start that has waited for longest has waited; 0 if none does.";
+    ORPHANS: Gauge "orphaned_inputs" []
+        "Signals and cancels whose workflow was never started.";
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use counterfoil_core::domain::State as CommandState;
+use counterfoil_core::domain::{Span, State as CommandState};
 use counterfoil_core::port::Store;
-use counterfoil_core::port::read::Status;
+use counterfoil_core::port::read::{Status, StillWorkflows};
 
 pub use counters::Counters;
 pub(crate) use glimpse::Glimpse;
@@ -54,6 +54,7 @@ fn text(options: &ApiOptions, status: Option<&Status>) -> String {
     seen(&mut page, options);
     page.begin(&family::STORE_UP).add(&[], status.is_some().into());
     stands(&mut page, status.unwrap_or(&Status::default()), options.served.as_deref());
+    workflows(&mut page, status.map(|status| &status.workflows));
     page.into_text()
 }
 
@@ -145,6 +146,24 @@ fn stands(page: &mut Page, status: &Status, served: Option<&[String]>) {
     oldest.write(page, &family::OLDEST_DUE, true);
     unserved.write(page, &family::UNSERVED, false);
     paused.write(page, &family::PAUSED, false);
+}
+
+/// What of workflows stands still.
+fn workflows(page: &mut Page, still: Option<&StillWorkflows>) {
+    let each = |page: &mut Page, family, of: fn(&StillWorkflows) -> u64| {
+        let mut samples = page.begin(family);
+        if let Some(still) = still {
+            samples.add(&[], of(still));
+        }
+    };
+    each(page, &family::QUARANTINED, |still| still.quarantined);
+    each(page, &family::WAITING_STARTS, |still| still.starts);
+    let mut oldest = page.begin(&family::OLDEST_START);
+    if let Some(still) = still {
+        let micros = still.oldest_start.map_or(0, Span::as_micros);
+        oldest.add_micros(&[], micros.max(0).unsigned_abs());
+    }
+    each(page, &family::ORPHANS, |still| still.orphans);
 }
 
 /// Values by destination and name: of all that are served, and of a bounded number of others, which

@@ -47,3 +47,4 @@ mod stop;
 mod token;
 mod twins;
 mod workflow;
+mod workflow_story;

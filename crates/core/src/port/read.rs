@@ -28,6 +28,21 @@ pub struct Status {
     pub expiring: BTreeMap<String, Expiring>,
     /// Lanes where a parked command blocks others, most waiting first, at most [`BLOCKED_MAX`].
     pub blocked: Vec<LaneStatus>,
+    /// What of workflows stands still.
+    pub workflows: StillWorkflows,
+}
+
+/// What of workflows stands still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StillWorkflows {
+    /// Workflows that are quarantined: each waits for a person.
+    pub quarantined: u64,
+    /// Starts that no runner has decided: of a program that nobody has they wait for ever.
+    pub starts: u64,
+    /// How long the oldest of them has waited; `None` if there is none.
+    pub oldest_start: Option<Span>,
+    /// Signals and cancels whose workflow was never started.
+    pub orphans: u64,
 }
 
 /// Pending commands of one destination that have an expiry.

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::laws::Totals;
-use counterfoil_core::port::read::{Expiring, Status};
+use counterfoil_core::port::read::{Expiring, Status, StillWorkflows};
 use futures_util::future::{try_join, try_join5};
 use tokio_postgres::Row;
 
@@ -20,6 +21,7 @@ const CLOCK: Statement = statement!("clock");
 const OPEN: Statement = statement!("status_open");
 const DUE: Statement = statement!("status_due");
 const EXPIRING: Statement = statement!("status_expiring");
+const WORKFLOWS: Statement = statement!("status_workflows");
 const TALLY: Statement = statement!("tally_all");
 const DESTINATIONS: Statement = statement!("destination_all");
 const TOTALS_OUTBOX: Statement = statement!("totals_outbox");
@@ -67,7 +69,19 @@ pub(crate) async fn status(tx: &Tx<'_>) -> Result<Status, Failure> {
         }
     }
     status.blocked = blocked;
+    let still = tx.query_opt(WORKFLOWS, &[]).await?;
+    status.workflows = still.map(|row| workflows(&row, now)).unwrap_or_default();
     Ok(status)
+}
+
+fn workflows(row: &Row, now: Micros) -> StillWorkflows {
+    let count = |at| int(row, at).unwrap_or(0).max(0).unsigned_abs();
+    StillWorkflows {
+        quarantined: count(0),
+        starts: count(1),
+        oldest_start: time(row, 2).map(|at| now.since(at)),
+        orphans: count(3),
+    }
 }
 
 /// The totals of each destination, counted row by row.

@@ -88,7 +88,7 @@ pub(crate) async fn workflow(tx: &Tx<'_>, stream: &str) -> Result<Option<ListedW
         head: int(&row, 0).unwrap_or(0),
         reason: None,
         input: None,
-        changed_at: None,
+        changed_at: time(&row, 2),
     }))
 }
 

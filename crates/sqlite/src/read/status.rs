@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use counterfoil_core::domain::Micros;
 use counterfoil_core::domain::laws::Totals;
-use counterfoil_core::port::read::{Expiring, Status};
+use counterfoil_core::port::read::{Expiring, Status, StillWorkflows};
 use rusqlite::{Connection, Row};
 
 use super::lane;
@@ -53,7 +53,23 @@ pub(crate) fn status(store: &Connection, now: Micros) -> rusqlite::Result<Status
         }
     }
     status.blocked = lane::blocked(store)?;
+    status.workflows = workflows(store, now)?;
     Ok(status)
+}
+
+fn workflows(store: &Connection, now: Micros) -> rusqlite::Result<StillWorkflows> {
+    let count = |row: &Row<'_>, at| {
+        Ok::<_, rusqlite::Error>(int(row, at)?.unwrap_or(0).max(0).unsigned_abs())
+    };
+    let mut still = store.prepare_cached(Sql::StatusWorkflows.text())?;
+    still.query_row([], |row| {
+        Ok(StillWorkflows {
+            quarantined: count(row, 0)?,
+            starts: count(row, 1)?,
+            oldest_start: time(row, 2)?.map(|at| now.since(at)),
+            orphans: count(row, 3)?,
+        })
+    })
 }
 
 /// The totals of each destination, counted row by row.

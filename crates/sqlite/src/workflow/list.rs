@@ -72,7 +72,8 @@ pub(crate) fn workflow(
     let head = known.query_row([stream], |row| row.get(0)).optional()?;
     let Some(head) = head else { return Ok(None) };
     let mut starts = store.prepare_cached(Sql::InputStarts.text())?;
-    let program = starts.query_row([stream], |row| lossy(row, 0)).optional()?.flatten();
+    let start = starts.query_row([stream], |row| Ok((lossy(row, 0)?, time(row, 1)?))).optional()?;
+    let (program, changed_at) = start.unwrap_or_default();
     Ok(Some(ListedWorkflow {
         stream: stream.to_owned(),
         program: program.unwrap_or_default(),
@@ -80,7 +81,7 @@ pub(crate) fn workflow(
         head,
         reason: None,
         input: None,
-        changed_at: None,
+        changed_at,
     }))
 }
 

@@ -5,6 +5,7 @@
 
 use counterfoil_core::domain::workflow::{InputKind, Program, Status, pointed_to, receipt_input};
 use counterfoil_core::domain::{Digest, Event, EventRow, Micros, Span, Stream};
+use counterfoil_core::port::read::StillWorkflows;
 use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::{
     Behind, DUE_BYTES, DueFrom, DueInput, DueLists, EXPIRE_ACTOR, EXPIRE_VERB, InputRefused, Kept,
@@ -276,6 +277,25 @@ impl Rows {
             |input: &InputEntry| input.kind == InputKind::Start && input.workflow.is_some();
         let starts = || self.inputs_of(stream).any(|(_, input)| is_start(input));
         !self.streams.contains_key(stream) && !starts()
+    }
+
+    /// What of workflows stands still.
+    pub(super) fn still_workflows(&self, now: Micros) -> StillWorkflows {
+        let is_quarantined = |row: &&StreamEntry| row.status == Status::Quarantined;
+        // What waits for a name alone is a start.
+        let waits = |input: &&InputEntry| {
+            input.workflow.as_ref().is_some_and(|of| !of.contains('/')) && input.due_at.is_none()
+        };
+        let starts = || self.inputs.values().filter(waits);
+        let is_orphan = |(at, input): &(&InputId, &InputEntry)| {
+            input.workflow.is_none() && self.is_orphan(&at.0)
+        };
+        StillWorkflows {
+            quarantined: self.streams.values().filter(is_quarantined).count() as u64,
+            starts: starts().count() as u64,
+            oldest_start: starts().map(|it| it.recorded_at).min().map(|at| now.since(at)),
+            orphans: self.inputs.iter().filter(is_orphan).count() as u64,
+        }
     }
 
     pub(super) fn waiting_inputs(

@@ -272,7 +272,7 @@ impl Rows {
             head: self.head(stream),
             reason: None,
             input: None,
-            changed_at: None,
+            changed_at: start.map(|(_, it)| it.recorded_at),
         })
     }
 }

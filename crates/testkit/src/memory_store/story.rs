@@ -43,6 +43,7 @@ impl Rows {
             }
         }
         status.blocked = self.blocked_lanes();
+        status.workflows = self.still_workflows(now);
         status
     }
 

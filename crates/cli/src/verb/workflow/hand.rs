@@ -4,6 +4,7 @@
 //! undo what the workflow did.
 
 use counterfoil_core::domain::Stream;
+use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::port::workflow::{Dropped, EndedByHand};
 use counterfoil_core::port::{Actor, Workflows as _};
 
@@ -45,27 +46,50 @@ pub(super) fn drop_input(shared: &Shared, args: DropInput) -> Ended {
     let actor = Actor { name: actor(name)?, reason: given(reason)? };
     let found = Found::new(shared)?;
     let store = found.open()?;
-    let refused = match block_on(async { Ok(store.drop_input(&stream, &input, actor).await?) })? {
-        Dropped::Done => {
-            let (input, stream) = (cell(&input), cell(stream.as_str()));
-            output::line(&format!("input {input} of {stream} is gone"))?;
-            return Ok(Exit::Done);
-        }
-        Dropped::Unknown => Failure::refused(format!("no input {input:?} of {stream} waits"))
-            .help(format!("`counterfoil workflow show {stream}` names those that do")),
-        Dropped::Own => Failure::refused(format!(
-            "input {input:?} of {stream} is a receipt or a timer, for which its workflow would \
-             wait for ever"
-        ))
-        .help(format!(
+    block_on(async {
+        Err(match store.drop_input(&stream, &input, actor).await? {
+            Dropped::Done => {
+                let (input, stream) = (cell(&input), cell(stream.as_str()));
+                output::line(&format!("input {input} of {stream} is gone"))?;
+                return Ok(Exit::Done);
+            }
+            Dropped::Unknown => Failure::refused(format!("no input {input:?} of {stream} waits"))
+                .help(format!("`counterfoil workflow show {stream}` names those that do")),
+            refused => {
+                let row = store.workflow(stream.as_str()).await?;
+                cannot_go((&stream, &input), refused, row.and_then(|row| row.status))
+            }
+        })
+    })
+}
+
+/// Why an input stays, and what can be done about it as its workflow stands.
+fn cannot_go(
+    (stream, input): (&Stream, &str),
+    refused: Dropped,
+    status: Option<Status>,
+) -> Failure {
+    let own = format!(
+        "input {input:?} of {stream} is a receipt or a timer, for which its workflow would wait \
+         for ever"
+    );
+    let cancel = format!("to end it: counterfoil workflow cancel {stream} --reason …");
+    match status {
+        Some(Status::Quarantined) => Failure::refused(own).help(format!(
             "mend the program, or end the workflow: counterfoil workflow end {stream} --reason …"
         )),
-        Dropped::Served => Failure::refused(format!(
+        Some(Status::Completed | Status::Failed) => {
+            Failure::refused(format!("workflow {stream} has ended, so input {input:?} is harmless"))
+                .help("the next runner takes it as ignored: nothing is to be done")
+        }
+        _ if refused == Dropped::Own => {
+            Failure::refused(own).help(format!("a runner decides it; {cancel}"))
+        }
+        _ => Failure::refused(format!(
             "workflow {stream} is not quarantined: a runner decides its inputs"
         ))
-        .help("send another signal, or a cancel"),
-    };
-    Err(refused)
+        .help(format!("send another signal, or a cancel; {cancel}")),
+    }
 }
 
 /// Does `workflow end`.
@@ -98,7 +122,8 @@ pub(super) fn end(shared: &Shared, args: EndWorkflow) -> Ended {
     })
 }
 
-fn given(reason: String) -> Result<String, Failure> {
+/// A reason, which is never blank.
+pub(super) fn given(reason: String) -> Result<String, Failure> {
     if !reason.trim().is_empty() {
         return Ok(reason);
     }
@@ -114,12 +139,20 @@ async fn not_aside(
     let Some(row) = store.workflow(stream.as_str()).await? else {
         return Ok(unknown(found, stream.as_str()));
     };
-    let status = row.status.map_or("waiting for its start", |status| status.name());
+    let status = match row.status {
+        Some(status) => status.name(),
+        None if row.is_waiting() => "waiting for its start",
+        None => "not started",
+    };
     let text =
         format!("workflow {stream} is {status}, not quarantined: there is nothing to {verb}");
-    let way_out = match verb {
-        "end" => "a workflow that goes on is asked to end: `counterfoil workflow cancel`",
-        _ => "`counterfoil workflow list --status quarantined`",
+    let drop = format!("counterfoil workflow drop {stream} --input ID --reason …");
+    let way_out = match (verb, row.status) {
+        ("end", Some(Status::Running)) => {
+            "a workflow that goes on is asked to end: `counterfoil workflow cancel`".to_owned()
+        }
+        ("end", None) => format!("what waits can be taken away: {drop}"),
+        _ => "`counterfoil workflow list --status quarantined`".to_owned(),
     };
     Ok(Failure::refused(text).help(way_out))
 }

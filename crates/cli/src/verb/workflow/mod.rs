@@ -4,6 +4,7 @@
 //! Does not: run a program; a runner in your own process does.
 
 mod hand;
+mod judge;
 mod list;
 mod recall;
 mod send;

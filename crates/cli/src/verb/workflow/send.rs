@@ -10,6 +10,7 @@ use counterfoil_core::port::store::Recorded;
 use counterfoil_core::port::workflow::NewInput;
 
 use super::super::enqueue::read_given;
+use super::hand::given;
 use super::{Found, block_on};
 use crate::args::{CancelWorkflow, GivenBody, Shared, SignalWorkflow, StartWorkflow};
 use crate::exit::{Ended, Exit, Failure};
@@ -38,7 +39,7 @@ pub(super) fn signal(shared: &Shared, args: SignalWorkflow) -> Ended {
 /// # Errors
 /// As [`start`].
 pub(super) fn cancel(shared: &Shared, args: CancelWorkflow) -> Ended {
-    let body = Some(args.reason.into_bytes());
+    let body = Some(given(args.reason)?.into_bytes());
     send(shared, (args.stream, args.id), InputKind::Cancel, "cancel".into(), body)
 }
 

@@ -2,23 +2,26 @@
 //!
 //! Guarantees: bounded memory; a program's exit code is this command's; a history with a body that
 //! is archived and not at hand is left out, named, and makes exit 1. Does not: decide anything
-//! itself, since the programs are the user's.
+//! itself, since the programs are the user's: see `judge`.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use counterfoil_archive::BodyReader;
 use counterfoil_core::domain::Stream;
+use counterfoil_core::domain::workflow::Status;
 use counterfoil_core::port::Workflows as _;
-use counterfoil_core::port::workflow::WorkflowFilter;
+use counterfoil_core::port::workflow::{ListedWorkflow, WorkflowFilter};
 use counterfoil_workflow::verify::history::{Export, HistoryError};
+use serde_json::{Value, json};
 
+use super::judge::Judge;
 use super::{Found, block_on, files, unknown};
 use crate::args::{LogFormat, Shared, VerifyWorkflows};
 use crate::exit::{Ended, Exit, Failure, complain};
+use crate::output::{self, table::cell};
 use crate::store::OpenStore;
 
 /// How many workflows are listed at once.
@@ -38,6 +41,10 @@ pub(super) fn run(shared: &Shared, args: &VerifyWorkflows) -> Ended {
              proves",
         ));
     }
+    if args.json && args.export.as_deref() == Some(Path::new("-")) {
+        let text = "--json and --export - both write to standard output";
+        return Err(Failure::could_not_run(text).help("export into a file"));
+    }
     let found = Found::new(shared)?;
     let store = found.open()?;
     block_on(has_any(&found, &store, args))?;
@@ -47,28 +54,34 @@ pub(super) fn run(shared: &Shared, args: &VerifyWorkflows) -> Ended {
         store: &store,
         bodies: files(&found, &args.archive)?,
         left_out: BTreeSet::new(),
+        written: 0,
     };
     if let Some(path) = &args.export {
         let mut file = open(path)?;
         block_on(histories.write(args, &mut file))?;
         file.flush()?;
     }
-    let Some((program, words)) = args.program.split_first() else { return Ok(histories.exit()) };
-    let started = Command::new(program).args(words).stdin(Stdio::piped()).spawn();
-    let child = started
-        .map_err(|why| Failure::could_not_run(format!("{program} cannot be started: {why}")))?;
-    let judged = judged(child, program, |to| block_on(histories.write(args, to)))?;
-    Ok(judged.and(histories.exit()))
+    let judged = match args.program.split_first() {
+        None => None,
+        Some((program, words)) => {
+            let judge = Judge::start(program, words, args.json)?;
+            Some(judge.hears(|to| block_on(histories.write(args, to)))?)
+        }
+    };
+    if args.json {
+        output::line(&histories.to_json(judged).to_string())?;
+    }
+    Ok(judged.unwrap_or(Exit::Done).and(histories.exit()))
 }
 
 /// Refuses where what was named has no history, before a file or a program is begun.
 async fn has_any(found: &Found, store: &OpenStore, args: &VerifyWorkflows) -> Result<(), Failure> {
     if let Some(name) = &args.stream {
         let row = store.workflow(name).await?;
-        return if row.is_some_and(|row| row.head > 0) {
-            Ok(())
-        } else {
-            Err(unknown(found, name))
+        return match row {
+            Some(row) if row.head > 0 => Ok(()),
+            Some(row) => Err(without_history(&row)),
+            None => Err(unknown(found, name)),
         };
     }
     let Some(name) = &args.workflow else { return Ok(()) };
@@ -85,7 +98,19 @@ async fn has_any(found: &Found, store: &OpenStore, args: &VerifyWorkflows) -> Re
         after = Some(last.stream.clone());
     }
     let text = format!("{}: no workflow of the program {name:?} has a history", found.url);
-    Err(Failure::could_not_run(text).help("`counterfoil workflow list` names those that are there"))
+    Err(Failure::refused(text).help("`counterfoil workflow list` names those that are there"))
+}
+
+/// Something waits for it, and nothing was decided.
+fn without_history(row: &ListedWorkflow) -> Failure {
+    let stream = cell(&row.stream);
+    let why = match row.status {
+        Some(Status::Quarantined) => "is quarantined and never began",
+        None if row.is_waiting() => "waits for its start to be decided",
+        _ => "was never started",
+    };
+    Failure::refused(format!("workflow {stream} {why}: it has no history to verify"))
+        .help(format!("counterfoil workflow show {stream}"))
 }
 
 fn open(path: &Path) -> Result<BufWriter<Box<dyn Write + Send>>, Failure> {
@@ -98,31 +123,6 @@ fn open(path: &Path) -> Result<BufWriter<Box<dyn Write + Send>>, Failure> {
     Ok(BufWriter::new(Box::new(file)))
 }
 
-/// Pipes the histories in, and waits for what the program says.
-fn judged(
-    mut child: Child,
-    program: &str,
-    write: impl FnOnce(&mut BufWriter<std::process::ChildStdin>) -> Result<(), Failure>,
-) -> Ended {
-    let written = match child.stdin.take() {
-        Some(stdin) => {
-            let mut to = BufWriter::new(stdin);
-            write(&mut to).and_then(|()| Ok(to.flush()?))
-        }
-        None => Ok(()),
-    };
-    let status = child.wait().map_err(Failure::could_not_run)?;
-    match status.code() {
-        Some(0) => written.map(|()| Exit::Done),
-        Some(1) => Ok(Exit::Refused),
-        _ => {
-            let text = format!("{program} ended with {status} before it had judged");
-            Err(Failure::could_not_run(text)
-                .help("it must read the histories to their end, and exit with 0 or 1"))
-        }
-    }
-}
-
 /// The histories of a store, on their way to a file or a program.
 struct Histories<'a> {
     format: LogFormat,
@@ -131,6 +131,8 @@ struct Histories<'a> {
     bodies: BodyReader,
     /// The workflows whose bodies are archived and not at hand.
     left_out: BTreeSet<String>,
+    /// How many were written last.
+    written: u64,
 }
 
 impl Histories<'_> {
@@ -139,6 +141,7 @@ impl Histories<'_> {
         args: &VerifyWorkflows,
         to: &mut (impl Write + Send),
     ) -> Result<(), Failure> {
+        self.written = 0;
         let mut export = Export::to(to);
         if let Some(name) = &args.stream {
             let stream = Stream::new(name.clone()).map_err(Failure::refused)?;
@@ -176,8 +179,21 @@ impl Histories<'_> {
                 }
                 Ok(true)
             }
-            done => done.map_err(failed),
+            done => {
+                let has_begun = done.map_err(failed)?;
+                self.written += u64::from(has_begun);
+                Ok(has_begun)
+            }
         }
+    }
+
+    /// `holds`: what the program said of all that were written; `null` where none was asked.
+    fn to_json(&self, judged: Option<Exit>) -> Value {
+        json!({
+            "holds": judged.map(|judged| judged == Exit::Done),
+            "histories": self.written,
+            "left_out": self.left_out,
+        })
     }
 
     fn exit(&self) -> Exit {

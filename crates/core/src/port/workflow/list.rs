@@ -27,9 +27,10 @@ pub struct WorkflowFilter {
 pub struct ListedWorkflow {
     /// Its stream, lossy where it is no UTF-8.
     pub stream: String,
-    /// Its program, `name/version`; the name alone where it waits for its start to be decided.
+    /// Its program, `name/version`; the name alone where it waits for its start to be decided;
+    /// empty where it was never started.
     pub program: String,
-    /// How far it is; `None` where its start waits.
+    /// How far it is; `None` where its start waits, or none ever came.
     pub status: Option<Status>,
     /// The seq of its newest event.
     pub head: i64,
@@ -37,8 +38,26 @@ pub struct ListedWorkflow {
     pub reason: Option<String>,
     /// The input on which it was quarantined.
     pub input: Option<String>,
-    /// When it changed last; in a list of those that wait, when the start came.
+    /// When it changed last; of one that waits, when the start came.
     pub changed_at: Option<Micros>,
+}
+
+impl ListedWorkflow {
+    /// Whether a start waits to be decided.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.status.is_none() && !self.program.is_empty()
+    }
+
+    /// How far it is, in one word.
+    #[must_use]
+    pub fn standing(&self) -> &'static str {
+        match self.status {
+            Some(status) => status.name(),
+            None if self.is_waiting() => "waiting",
+            None => "not_started",
+        }
+    }
 }
 
 /// An input that waits.

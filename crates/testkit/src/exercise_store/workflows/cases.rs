@@ -139,6 +139,7 @@ macro_rules! workflow_suite {
                 one_workflow_is_told
                 what_waits_is_listed_in_pages
                 long_events_make_a_page_short
+                what_stands_still_is_counted
             }
             leaving {
                 commands_stay_until_the_workflow_is_over

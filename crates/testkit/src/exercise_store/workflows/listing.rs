@@ -1,10 +1,11 @@
 //! What people see of workflows and of what waits for them.
 
-use counterfoil_core::domain::Event;
 use counterfoil_core::domain::event::is_last_page;
 use counterfoil_core::domain::workflow::{InputKind, Status};
+use counterfoil_core::domain::{Event, Span};
+use counterfoil_core::port::read::StillWorkflows;
 use counterfoil_core::port::workflow::{Decision, ListedWorkflow, WorkflowFilter};
-use counterfoil_core::port::{Store as _, Workflows};
+use counterfoil_core::port::{Actor, Store as _, Workflows};
 
 use super::WorkflowHands;
 use super::flow::{
@@ -89,6 +90,7 @@ pub(super) async fn one_workflow_is_told<H: WorkflowHands>(hands: H) {
     };
     assert_eq!(told(TRIP).await, None);
     flow.send(start(TRIP)).await;
+    let came = flow.in_secs(0);
     let waits = ListedWorkflow {
         stream: TRIP.into(),
         program: "trip".into(),
@@ -96,9 +98,10 @@ pub(super) async fn one_workflow_is_told<H: WorkflowHands>(hands: H) {
         head: 0,
         reason: None,
         input: None,
-        changed_at: None,
+        changed_at: Some(came),
     };
-    assert_eq!(told(TRIP).await, Some(waits.clone()));
+    assert_eq!(told(TRIP).await, Some(waits.clone()), "since when it waits, as in the list");
+    assert_eq!(waits.standing(), "waiting");
     flow.scene.advance(5);
     let at = flow.in_secs(0);
     flow.commit(TRIP, 0, vec![started()]).await;
@@ -112,6 +115,42 @@ pub(super) async fn one_workflow_is_told<H: WorkflowHands>(hands: H) {
     flow.send(signal("trip-9", "orphan")).await;
     let orphaned = told("trip-9").await.unwrap();
     assert_eq!((orphaned.status, orphaned.program.as_str()), (None, ""));
+    assert_eq!((orphaned.standing(), orphaned.changed_at), ("not_started", None));
+}
+
+/// A quarantined workflow, a start of a program that nobody has and an orphan: the status said that
+/// no command was ever recorded.
+pub(super) async fn what_stands_still_is_counted<H: WorkflowHands>(hands: H) {
+    let flow = Flow::new(hands).await;
+    let still = async || flow.store().status().await.unwrap().workflows;
+    assert_eq!(still().await, StillWorkflows::default());
+    for stream in ["trip-1", "trip-2", "trip-3"] {
+        flow.begun(stream).await;
+    }
+    flow.end("trip-2", 1).await;
+    flow.send(signal("trip-1", "hello")).await;
+    assert_eq!(still().await, StillWorkflows::default(), "what goes on or has ended is none");
+    assert!(flow.quarantine("trip-3", 1).await);
+    flow.send(signal("trip-3", "while it is quarantined")).await;
+    for (of, program) in [("a", "typo"), ("b", "trip"), ("c", "typo")] {
+        flow.send(input(of, "start", InputKind::Start, program, "x")).await;
+        flow.scene.advance(10);
+    }
+    flow.send(signal("a", "before it is decided")).await;
+    for id in ["x", "y"] {
+        flow.send(signal("orphan", id)).await;
+    }
+    flow.send(signal("orphan-2", "z")).await;
+    let all = StillWorkflows {
+        quarantined: 1,
+        starts: 3,
+        oldest_start: Some(Span::from_secs(30)),
+        orphans: 3,
+    };
+    assert_eq!(still().await, all);
+    let ann = Actor { name: "ann".into(), reason: "mended".into() };
+    assert!(flow.store().retry_workflow(&stream("trip-3"), ann).await.unwrap());
+    assert_eq!(still().await.quarantined, 0);
 }
 
 pub(super) async fn what_waits_is_listed_in_pages<H: WorkflowHands>(hands: H) {
