@@ -167,11 +167,11 @@ impl Ear {
 impl Queued {
     /// Takes out the claim that waits with `patience`, unless it is being written.
     fn take_back(&mut self, patience: &Patience) -> Option<Box<dyn Member>> {
-        let is_it = |one: &Box<dyn Member>| one.patience().is_some_and(|it| it.is(patience));
-        if let Some(at) = self.patient.iter().position(is_it) {
+        let is_it = |one: &dyn Member| one.patience().is_some_and(|it| it.is(patience));
+        if let Some(at) = self.patient.iter().position(|one| is_it(&**one)) {
             return Some(self.patient.swap_remove(at));
         }
-        let at = self.members.iter().position(is_it)?;
+        let at = self.members.iter().position(|one| is_it(&**one))?;
         self.members.remove(at)
     }
 

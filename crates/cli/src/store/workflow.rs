@@ -3,7 +3,7 @@
 //! Guarantees: each method goes to the open store as it is. Does not: decide anything.
 
 use counterfoil_core::domain::workflow::Program;
-use counterfoil_core::domain::{Micros, Span, Stream};
+use counterfoil_core::domain::{EventRow, Micros, Span, Stream};
 use counterfoil_core::port::store::{Recorded, StoreError};
 use counterfoil_core::port::workflow::{
     Aside, Dropped, DueFrom, DueInput, EndedByHand, InputRefused, Issued, Kept, ListedWorkflow,
@@ -36,6 +36,15 @@ impl Workflows for OpenStore {
         program: &Program,
     ) -> Result<(Option<Standing>, Option<Snapshot>), StoreError> {
         each!(self, open => open.standing(stream, program).await)
+    }
+
+    async fn load_page(
+        &self,
+        stream: &Stream,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        each!(self, open => open.load_page(stream, after, limit).await)
     }
 
     async fn steps(&self, steps: Vec<Step>) -> Result<Vec<Result<(), StepRefused>>, StoreError> {
