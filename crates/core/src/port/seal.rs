@@ -105,8 +105,8 @@ pub trait Audited: Store {
         limit: usize,
     ) -> impl Future<Output = Result<(Facts, Arrived), StoreError>> + Send;
 
-    /// The events after `(stream, seq)` whole, at most `limit`, in order; one that cannot be decoded
-    /// stops none of the others.
+    /// The events after `(stream, seq)` whole, at most `limit`, in order; one that cannot be
+    /// decoded stops none of the others.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -1,7 +1,8 @@
 //! The digest of one row of each table that is only appended to.
 //!
 //! Guarantees: every column that the ports tell counts, each with its type and length, but for what
-//! a tombstone's own digest covers, and rows that cannot be decoded. Does not: count where a row lies in its table, which a database may change; see the order of arrival in
+//! a tombstone's own digest covers, and rows that cannot be decoded. Does not: count where a row
+//! lies in its table, which a database may change; see the order of arrival in
 //! [`Horizon`](crate::port::seal::Horizon).
 
 use crate::domain::digest::FieldDigest;
