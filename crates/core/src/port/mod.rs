@@ -16,6 +16,7 @@ pub mod intent;
 pub mod observer;
 pub mod patience;
 pub mod read;
+mod recorded;
 pub mod seal;
 pub mod store;
 pub mod transport;

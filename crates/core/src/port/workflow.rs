@@ -11,6 +11,7 @@ mod list;
 mod page;
 mod plan;
 mod rule;
+mod turned;
 
 use std::future::Future;
 
@@ -23,6 +24,7 @@ pub use rule::{
     SET_ASIDE_VERB, aside_reason, canceller, drop_reason, ended_max, expire_reason, keys,
     twin_reason,
 };
+pub use turned::{StepRefused, Turned};
 
 use super::act::Actor;
 use super::patience::Patience;
@@ -188,58 +190,6 @@ pub struct Step {
     pub lease: Span,
 }
 
-/// Why a step was not written; nothing of it was.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StepRefused {
-    /// Somebody else was faster: load again.
-    #[error("workflow {stream} is at {actual}, not at {expected}: load it again")]
-    Moved {
-        /// The stream.
-        stream: String,
-        /// What the runner expected.
-        expected: i64,
-        /// Where it is.
-        actual: i64,
-    },
-    /// An input no longer waits, or was decided: load again.
-    #[error("input {id} of workflow {stream} waits no longer: load it again")]
-    Gone {
-        /// The stream.
-        stream: String,
-        /// The input.
-        id: String,
-    },
-    /// The stream holds events of another kind, or another program's.
-    #[error(
-        "stream {stream} has events that are not of workflow {program}: start it under another id"
-    )]
-    Taken {
-        /// The stream.
-        stream: String,
-        /// The program.
-        program: String,
-    },
-    /// A generated command id stands already.
-    #[error("id_taken: command {id} stands already, and is not of this decision")]
-    IdTaken {
-        /// The command.
-        id: String,
-    },
-    /// A value of an event or a command breaks a rule.
-    #[error(transparent)]
-    Value(#[from] crate::domain::CommandRefused),
-}
-
-/// What a turn of a runner came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Turned {
-    /// One answer a step.
-    pub written: Vec<Result<(), StepRefused>>,
-    /// What is due after the steps; `None`: it was not looked at.
-    pub due: Option<Vec<DueInput>>,
-}
-
 /// A workflow that cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quarantine {
@@ -353,9 +303,9 @@ pub trait Workflows: Store {
         steps: Vec<Step>,
     ) -> impl Future<Output = Result<Vec<Result<(), StepRefused>>, StoreError>> + Send;
 
-    /// Writes steps as [`Workflows::steps`] does and, in the same transaction, looks for what is due
-    /// then, as [`Workflows::due_inputs`] does. Default, for a store to which a look by itself is
-    /// as good: it looks at nothing.
+    /// Writes steps as [`Workflows::steps`] does and, in the same transaction, looks for what is
+    /// due then, as [`Workflows::due_inputs`] does. Default, for a store to which a look by itself
+    /// is as good: it looks at nothing.
     ///
     /// # Errors
     /// As [`Workflows::steps`].
@@ -369,8 +319,8 @@ pub trait Workflows: Store {
     }
 
     /// Inputs that are due, when there are any: where there are none it waits for what becomes due
-    /// by a commit, and is best told of in that very transaction. `None` when `patience` ends. Asked
-    /// of a [patient](Store::is_patient) store only. Default: none is ever told. Reads only.
+    /// by a commit, and is best told of in that very transaction. `None` when `patience` ends.
+    /// Asked of a [patient](Store::is_patient) store only. Default: none is ever told. Reads only.
     ///
     /// # Errors
     /// [`StoreError`].
