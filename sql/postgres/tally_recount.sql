@@ -1,6 +1,6 @@
--- by scan of tally, by scan of archived, by scan of receipt, by receipt_pkey and by delivery_pkey: adds
--- what the tally lacks of what newest receipts and tombstones say. One statement is one snapshot, so
--- what ends meanwhile is counted once, by itself.
+-- by scan of tally, by scan of archived, by scan of receipt, by receipt_pkey and by delivery_pkey:
+-- adds what the tally lacks of what newest receipts and tombstones say. One statement is one
+-- snapshot, so what ends meanwhile is counted once, by itself.
 INSERT INTO cf.tally(destination, outcome, count)
 SELECT destination, outcome, sum(count)::bigint FROM (
   SELECT t.destination, t.outcome, -t.count AS count FROM cf.tally t
