@@ -30,6 +30,7 @@ mod lanes;
 mod lease;
 mod limits;
 mod observer;
+mod patience;
 mod probe;
 mod receipt;
 mod relay;
